@@ -1,0 +1,199 @@
+"""A real ComfyUI as a process, spoken to over HTTP and its websocket."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import hostkit
+
+HERE = Path(__file__).resolve().parent
+START_TIMEOUT = 120.0
+
+
+@dataclass
+class Run:
+    """What one prompt did: its history entry and the websocket events, in order."""
+
+    prompt_id: str
+    status: str
+    outputs: dict[str, Any]
+    events: list[tuple[str, Any]] = field(default_factory=list)
+
+    @property
+    def error(self) -> dict[str, Any]:
+        """The ``execution_error`` event's data; empty when there was none."""
+        return next((data for name, data in self.events if name == "execution_error"), {})
+
+    def report(self, node_id: str) -> dict[str, Any]:
+        """The Headroom report that a node sent, from its outputs or from the event sent before an error."""
+        if node_id in self.outputs and self.outputs[node_id].get("headroom"):
+            return self.outputs[node_id]["headroom"][0]
+        sent = [data for name, data in self.events if name == "headroom.report" and str(data["node"]) == node_id]
+        assert sent, f"node {node_id} sent no report"
+        return sent[-1]["report"]
+
+
+class ComfyServer:
+    """One running host; ``base`` is its base directory with models, input, output and custom_nodes."""
+
+    def __init__(self, host: hostkit.Host, base: Path, flags: tuple[str, ...] = ()) -> None:
+        self.base, self.flags = base, flags
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.log_path = base / "comfy.log"
+        command = [host.python, host.path / "main.py", "--cpu", "--base-directory", base, "--port", self.port]
+        environment = {**os.environ, "PYTHONUNBUFFERED": "1", "NO_PROXY": "*", "HF_HUB_OFFLINE": "1"}
+        self._log = self.log_path.open("w")
+        self.process = subprocess.Popen(
+            [*map(str, command), "--disable-auto-launch", *flags],
+            cwd=host.path,
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+            env=environment,
+        )
+        self._wait_until_ready()
+
+    def _wait_until_ready(self) -> None:
+        deadline = time.monotonic() + START_TIMEOUT
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                break
+            try:
+                self.get("/system_stats")
+                return
+            except (urllib.error.URLError, ConnectionError, TimeoutError):
+                time.sleep(0.2)
+        self.close()
+        raise RuntimeError(f"ComfyUI {self.flags} did not start:\n{self.log()[-4000:]}")
+
+    def log(self) -> str:
+        """Everything the host printed so far."""
+        return self.log_path.read_text("utf-8", errors="replace")
+
+    def get(self, path: str) -> Any:
+        """A GET route's JSON."""
+        with urllib.request.urlopen(self.url + path, timeout=60) as answer:
+            return json.loads(answer.read())
+
+    def get_bytes(self, path: str) -> bytes:
+        """A GET route's body."""
+        with urllib.request.urlopen(self.url + path, timeout=60) as answer:
+            return answer.read()
+
+    def post(self, path: str, body: Any) -> Any:
+        """A POST route's JSON (None for an empty answer); an HTTP error carries the host's text."""
+        data = json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, data, {"Content-Type": "application/json"})
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                text = answer.read()
+        except urllib.error.HTTPError as error:
+            raise AssertionError(f"{path}: HTTP {error.code}: {error.read().decode()[:2000]}") from error
+        return json.loads(text) if text else None
+
+    def run(self, prompt: dict[str, Any], timeout: float = 300, interrupt_on: str | None = None) -> Run:
+        """Queues an API-format prompt and waits for its end; ``interrupt_on`` names an event that interrupts it."""
+        return asyncio.run(self._run(prompt, timeout, interrupt_on))
+
+    async def _run(self, prompt: dict[str, Any], timeout: float, interrupt_on: str | None) -> Run:
+        import aiohttp
+
+        client_id = f"test-{time.monotonic_ns()}"
+        events: list[tuple[str, Any]] = []
+        async with aiohttp.ClientSession() as session, session.ws_connect(f"{self.url}/ws?clientId={client_id}") as ws:
+            body = {"prompt": prompt, "client_id": client_id}
+            queued = await asyncio.to_thread(self.post, "/prompt", body)
+            deadline = time.monotonic() + timeout
+            while True:
+                message = await ws.receive(timeout=max(0.1, deadline - time.monotonic()))
+                if message.type is not aiohttp.WSMsgType.TEXT:
+                    continue
+                event = json.loads(message.data)
+                name, data = event["type"], event["data"]
+                events.append((name, data))
+                if interrupt_on is not None and name == interrupt_on:
+                    interrupt_on = None
+                    await asyncio.to_thread(self.post, "/interrupt", {})
+                if name in {"execution_success", "execution_error", "execution_interrupted"}:
+                    break
+        entry = await asyncio.to_thread(self._history, queued["prompt_id"])
+        return Run(queued["prompt_id"], entry["status"]["status_str"], entry["outputs"], events)
+
+    def _history(self, prompt_id: str) -> dict[str, Any]:
+        for _ in range(100):
+            history = self.get(f"/history/{prompt_id}")
+            if prompt_id in history:
+                return history[prompt_id]
+            time.sleep(0.1)
+        raise AssertionError(f"prompt {prompt_id} never reached the history")
+
+    def close(self) -> None:
+        """Stops the process."""
+        self.process.terminate()
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self._log.close()
+
+
+class Servers:
+    """Running hosts by flags; they share the models and differ in everything else."""
+
+    def __init__(self, host: hostkit.Host, root: Path) -> None:
+        self.host, self.root = host, root
+        self.models = self._tiny_models()
+        self._running: dict[tuple[str, ...], ComfyServer] = {}
+
+    def _tiny_models(self) -> Path:
+        """Random-weight models that the host accepts; made once per version of their recipe, then kept."""
+        recipe = HERE / "fakes" / "tiny_models.py"
+        target = hostkit.home() / f"models-{self.host.version}-{hash_of(recipe)}"
+        if not (target / ".ready").exists():
+            shutil.rmtree(target, ignore_errors=True)
+            subprocess.run([self.host.python, recipe, self.host.path, target], check=True)
+            (target / ".ready").touch()
+        return target
+
+    def get(self, *flags: str) -> ComfyServer:
+        """The host running with these flags (beside ``--cpu``), started now if it is not."""
+        if flags not in self._running:
+            base = self.root / ("-".join(flag.strip("-") for flag in flags) or "plain")
+            hostkit.link_pack(base / "custom_nodes", "ComfyUI-Headroom")
+            (base / "custom_nodes" / "faulty_nodes").symlink_to(HERE / "fakes" / "faulty_nodes")
+            for folder in ("input", "output", "user/default"):
+                (base / folder).mkdir(parents=True, exist_ok=True)
+            settings = {"Comfy.TutorialCompleted": True, "Comfy.Workflow.ShowMissingModelsWarning": False}
+            (base / "user" / "default" / "comfy.settings.json").write_text(json.dumps(settings))
+            for sample in (self.models / "input").glob("*"):
+                shutil.copy(sample, base / "input")
+            self._running[flags] = ComfyServer(
+                self.host, base, ("--models-directory", str(self.models), *flags)
+            )
+        return self._running[flags]
+
+    def close(self) -> None:
+        """Stops every host."""
+        for running in self._running.values():
+            running.close()
+
+
+def hash_of(path: Path) -> str:
+    """A short name for a file's content."""
+    import hashlib
+
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
