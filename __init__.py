@@ -13,4 +13,9 @@ async def comfy_entrypoint() -> Any:
     """The pack's extension (ComfyUI's V3 entry point); empty, with one line in the log, on a host that is too old."""
     from .headroom.host.compat import extension_for
 
-    return extension_for(lambda: __import__(f"{__name__}.nodes", fromlist=["NODES"]).NODES)
+    def nodes() -> tuple[type, ...]:
+        from .nodes import NODES
+
+        return NODES
+
+    return extension_for(nodes)

@@ -181,9 +181,7 @@ class Servers:
             (base / "user" / "default" / "comfy.settings.json").write_text(json.dumps(settings))
             for sample in (self.models / "input").glob("*"):
                 shutil.copy(sample, base / "input")
-            self._running[flags] = ComfyServer(
-                self.host, base, ("--models-directory", str(self.models), *flags)
-            )
+            self._running[flags] = ComfyServer(self.host, base, ("--models-directory", str(self.models), *flags))
         return self._running[flags]
 
     def close(self) -> None:

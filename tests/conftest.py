@@ -80,7 +80,9 @@ def pack(host: hostkit.Host) -> ModuleType:
         comfy.options.enable_args_parsing()
         import comfy.model_management  # noqa: F401
 
-        spec = importlib.util.spec_from_file_location(name, REPO / "__init__.py", submodule_search_locations=[str(REPO)])
+        spec = importlib.util.spec_from_file_location(
+            name, REPO / "__init__.py", submodule_search_locations=[str(REPO)]
+        )
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module

@@ -14,6 +14,9 @@ Texts are for the person at the screen: what was wrong, with the value, and what
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 
 class HeadroomError(Exception):
     """Base of all errors raised on purpose."""
@@ -44,4 +47,8 @@ class WrongVae(VaeError):
 
 
 class DecodeFailed(HeadroomError):
-    """Every rung of the decode ladder failed."""
+    """Every rung of the decode ladder failed; ``attempts`` are those that were made."""
+
+    def __init__(self, text: str, attempts: Sequence[Any] = ()) -> None:
+        super().__init__(text)
+        self.attempts: tuple[Any, ...] = tuple(attempts)
