@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from .units import with_unit
+
 Level = Literal["ok", "info", "warn", "error"]
 
 
@@ -73,7 +75,7 @@ class Table:
         lines = []
         for position, row in enumerate(self.rows, 1):
             figures = [
-                f"{column} {cell}"
+                _figure(column, cell)
                 for column, cell in zip(self.columns[1:], row.cells[1:], strict=True)
                 if cell and cell != "n/a"
             ]
@@ -81,6 +83,12 @@ class Table:
             head = f"{number}{row.cells[0]}" + (f" ({'; '.join(figures)})" if figures else "")
             lines.append(f"{head}: {row.note}" if row.note else head)
         return lines
+
+
+def _figure(column: str, cell: str) -> str:
+    """A table cell in running text; a column's unit stands behind a comma: "Time, s" and "0.8" give "time 0.8 s"."""
+    name, _, unit = column.partition(", ")
+    return with_unit(f"{name.lower()} {cell}", unit) if unit else f"{name} {cell}"
 
 
 Block = Text | Cells | Table

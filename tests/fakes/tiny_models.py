@@ -92,6 +92,7 @@ def faulty_latents() -> dict[str, torch.Tensor]:
         "one_sound": sound(1, 4, 4, 4),
         "image_48": sound(1, 4, 48, 48),
         "sixteen_channels": sound(1, 16, 8, 8),
+        "batch_tiny": sound(2, 4, 2, 2),
         "pixels": sound(1, 3, 32, 32),
         "video_16": sound(1, 16, 3, 16, 16),
         "video_4ch": sound(1, 4, 3, 16, 16),
