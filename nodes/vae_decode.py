@@ -12,7 +12,7 @@ from ..headroom.core.causes import Cause, rank
 from ..headroom.core.errors import DecodeFailed, HeadroomError
 from ..headroom.host.decoding import ComfyDecodeHost
 from ..headroom.host.events import send_report
-from ..headroom.host.facts import host_facts
+from ..headroom.host.facts import host_facts, remember
 from ..headroom.tensors.decode.kinds import kind_of, peak_of
 from ..headroom.tensors.decode.ladder import decode_safely
 from ..headroom.tensors.decode.latent_input import BAD_LATENT_RULES, STOP, prepare
@@ -81,6 +81,7 @@ class VaeDecodeSafe(io.ComfyNode):
             send_report(node_id, failed_report(str(error), attempts, _causes(attempts, vae)))
             raise
         decoded.notices = (*prepared.notices, *decoded.notices)
+        remember(all(attempt.outcome != "not finite" for attempt in decoded.attempts))
         peak = peak_of(vae, kind, prepared.samples.shape, vae.vae_dtype)
         report = decode_report(decoded, peak, _causes(decoded.attempts, vae))
         images = decoded.images

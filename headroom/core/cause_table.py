@@ -70,10 +70,11 @@ CAUSES: tuple[Row, ...] = (
     Row(
         id="xformers-0018",
         rank=1,
-        stages=BOTH,
-        applies=lambda f: f.versions.get("xformers", "").startswith("0.0.18"),
+        # Not for a decode: ComfyUI itself keeps this version out of the VAE.
+        stages=LATENT,
+        applies=lambda f: f.versions.get("xformers", "").startswith("0.0.18") and f.attention in {None, "xformers"},
         text="xformers 0.0.18 gives black images above a certain size. Install another version of it.",
-        source="ComfyUI #394, #449; comfy/model_management.py warns about this version",
+        source="ComfyUI #394, #449; comfy/model_management.py 0.30.0 warns about this version",
     ),
     Row(
         id="fp16-vae-flag",

@@ -66,7 +66,7 @@ def made_of(stream: StreamCheck, nested: bool) -> str:
     """Shape, dtype and device on one line: "1 item, 16 ch, 21 frames, 60×104, fp16, cuda:0"."""
     items = f"{stream.items} item{'' if stream.items == 1 else 's'}"
     spatial = stream.shape[3:] if len(stream.shape) == 5 else stream.shape[2:]
-    size = "×".join(map(str, spatial)) if len(spatial) > 1 else f"{spatial[0]} long"
+    size = f"{spatial[0]} long" if len(spatial) == 1 else "×".join(map(str, spatial))
     time = [f"{stream.frames} frames"] if stream.kind == "video" else []
     words = [items, f"{stream.shape[1]} ch", *time, size, stream.dtype, stream.device]
     return (f"stream {stream_name(stream)}: " if nested else "") + ", ".join(words)

@@ -50,6 +50,8 @@ def size(size_bytes: int | None) -> str:
 
 def duration(seconds: float) -> str:
     """A time with the unit that reads best: ms below one second, then s, min, h."""
+    if seconds < 0.00005:
+        return with_unit("<0.1", "ms")
     if seconds < 1:
         return with_unit(number(seconds * 1000), "ms")
     if seconds < 120:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, TypeVar
 
 from ..core.facts import Facts, Stage, Vendor
@@ -31,12 +32,11 @@ def host_facts(stage: Stage) -> Facts:
     """
     device = _try(_device)
     model: Any = _try(_diffusion_model)
-    vendor: Vendor | None = _try(lambda: _vendor(device))
     return Facts(
         stage=stage,
         dtype=_try(lambda: _compute_dtype(model)),
         device=None if device is None else str(device),
-        vendor=vendor,
+        vendor=_try(partial(_vendor, device)),
         gpu_name=_try(lambda: _properties(device).name),
         gpu_arch=_try(lambda: _properties(device).gcnArchName.split(":")[0]),
         capability=_try(lambda: _capability(device)),

@@ -8,7 +8,7 @@ makes a temporary of the input's size.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -92,11 +92,6 @@ def count(t: torch.Tensor) -> Counts:
     some = low <= high
     # Adding zero turns -0.0 into 0.0.
     return Counts(t.numel(), nan, pos_inf, neg_inf, low + 0.0 if some else None, high + 0.0 if some else None)
-
-
-def count_items(t: torch.Tensor, indices: Iterable[int], dim: int = 0) -> dict[int, Counts]:
-    """``count`` of each named position along ``dim``."""
-    return {index: count(t.select(dim, index)) for index in indices}
 
 
 def chunks(t: torch.Tensor, limit: int = CHUNK) -> Iterator[torch.Tensor]:

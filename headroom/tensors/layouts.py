@@ -60,14 +60,13 @@ def read(latent: Any) -> Layout:
     parts = tuple(samples.unbind())
     if not parts or not all(isinstance(part, torch.Tensor) for part in parts):
         raise LatentError("`samples` is a nested latent without tensors in it. Update the node that made it.")
-    kinds = [_kind(part, "part", f"Stream {index} of `samples`") for index, part in enumerate(parts)]
     # LTX-2 and MiniMax H3: video, then audio as [B, C, L], [B, C, L, F] or [B, C, 2, L]. Others (TripoSplat) are named
     # by their index alone.
     with_video = parts[0].ndim == 5
-    streams = (
-        Stream(index, "audio" if with_video and part.ndim < 5 else kind, part)
-        for index, (kind, part) in enumerate(zip(kinds, parts))
-    )
+    streams = []
+    for index, part in enumerate(parts):
+        kind = _kind(part, "part", f"Stream {index} of `samples`")
+        streams.append(Stream(index, "audio" if with_video and part.ndim < 5 else kind, part))
     return Layout(samples, True, tuple(streams))
 
 

@@ -537,7 +537,7 @@ def test_a_video_does_not_go_to_the_cpu_unless_asked():
     vae = ScriptedVae(out_of_memory(0, device="cuda:0"), module=WanVAE)
     samples = latent(1, 4, 5, 16, 16)
     host = ScriptedHost(vae.log)
-    with pytest.raises(DecodeFailed, match="latents/headroom_00001_.latent"):
+    with pytest.raises(DecodeFailed, match=r"latents/headroom_00001_\.latent"):
         go(vae, samples, host)
     assert torch.equal(host.saved[0], samples)
 
