@@ -36,12 +36,12 @@ class Run:
         return next((data for name, data in self.events if name == "execution_error"), {})
 
     def report(self, node_id: str) -> dict[str, Any]:
-        """The Headroom report that a node sent, from its outputs or from the event sent before an error."""
-        if node_id in self.outputs and self.outputs[node_id].get("headroom"):
-            return self.outputs[node_id]["headroom"][0]
+        """The newest Headroom report of a node: from its outputs, or from an event sent before an error or later."""
+        reports = list(self.outputs.get(node_id, {}).get("headroom", []))
         sent = [data for name, data in self.events if name == "headroom.report" and str(data["node"]) == node_id]
-        assert sent, f"node {node_id} sent no report"
-        return sent[-1]["report"]
+        reports += [data["report"] for data in sent]
+        assert reports, f"node {node_id} sent no report"
+        return max(reports, key=lambda report: report["made_at"])
 
 
 class ComfyServer:
@@ -161,11 +161,12 @@ class Servers:
 
     def _tiny_models(self) -> Path:
         """Random-weight models that the host accepts; made once per version of their recipe, then kept."""
-        recipe = HERE / "fakes" / "tiny_models.py"
-        target = hostkit.home() / f"models-{self.host.version}-{hash_of(recipe)}"
+        recipes = sorted((HERE / "fakes").glob("tiny_*.py"))
+        target = hostkit.home() / f"models-{self.host.version}-{hash_of(*recipes)}"
         if not (target / ".ready").exists():
             shutil.rmtree(target, ignore_errors=True)
-            subprocess.run([self.host.python, recipe, self.host.path, target], check=True)
+            for recipe in recipes:
+                subprocess.run([self.host.python, recipe, self.host.path, target], check=True)
             (target / ".ready").touch()
         return target
 
@@ -190,8 +191,8 @@ class Servers:
             running.close()
 
 
-def hash_of(path: Path) -> str:
-    """A short name for a file's content."""
+def hash_of(*paths: Path) -> str:
+    """A short name for the content of files."""
     import hashlib
 
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:12]

@@ -13,6 +13,8 @@ import types
 import torch
 from comfy_api.latest import ComfyExtension, io
 
+from . import bad_media, bad_model
+
 OOM_TEXT = (
     "CUDA out of memory. Tried to allocate 3.10 GiB. GPU 0 has a total capacity of 15.47 GiB of which 1.90 GiB is free."
 )
@@ -140,7 +142,7 @@ class FaultyExtension(ComfyExtension):
 
     async def get_node_list(self) -> list[type[io.ComfyNode]]:
         """All of them."""
-        return [FaultyVAE, VaeState, NanLatent]
+        return [FaultyVAE, VaeState, NanLatent, *bad_model.NODES, *bad_media.NODES]
 
 
 def comfy_entrypoint() -> FaultyExtension:
