@@ -32,6 +32,11 @@ TORCHAUDIO = "torchaudio==2.11.1"
 TEST_TOOLS = ("pytest==9.*", "ruff==0.14.*", "pyright==1.1.*", "playwright==1.*", "psutil")
 
 
+#: What ``Host.origin`` says of the host of our own making, and of one that holds this pack.
+TEST_HOST = "test host"
+ENCLOSING = "the ComfyUI around this folder"
+
+
 class SetupError(Exception):
     """A step of the setup failed; the text says which and what to do."""
 
@@ -43,6 +48,11 @@ class Host:
     path: Path
     python: Path
     origin: str
+
+    @property
+    def encloses_pack(self) -> bool:
+        """Whether this pack is already in the host's own custom_nodes."""
+        return self.origin == ENCLOSING
 
     @property
     def version(self) -> str:
@@ -63,6 +73,12 @@ def say(text: str) -> None:
     """One line of progress, at once."""
     sys.stdout.write(f"[headroom] {text}\n")
     sys.stdout.flush()
+
+
+def fail(reason: object) -> int:
+    """Says why a script ends; returns its exit status."""
+    sys.stderr.write(f"error: {reason}\n")
+    return 1
 
 
 def env_python(env: Path) -> Path:
@@ -90,9 +106,20 @@ def run_step(what: str, command: list[str | Path], cwd: Path | None = None) -> N
 
 
 def make_env(env: Path, python: Path | None = None) -> Path:
-    """Makes a virtual environment if it is not there; returns its interpreter."""
-    if not env_python(env).exists():
+    """Makes a virtual environment if it is not there; returns its interpreter.
+
+    Raises:
+        SetupError: Python is too old, or has no working venv (Debian and Ubuntu ship it apart).
+    """
+    if env_python(env).exists():
+        return env_python(env)
+    if python is None and sys.version_info < (3, 10):
+        raise SetupError(f"Python 3.10 or newer is needed; this is {sys.version.split()[0]}.")
+    try:
         run_step(f"making a Python environment in {env}", [python or sys.executable, "-m", "venv", env])
+    except SetupError as error:
+        shutil.rmtree(env, ignore_errors=True)  # venv leaves an interpreter without pip behind
+        raise SetupError(f"{error} On Debian and Ubuntu: apt-get install python3-venv.") from error
     return env_python(env)
 
 
@@ -159,7 +186,7 @@ def make_host(version: str = DEFAULT_VERSION) -> Host:
         pip_install(python, "ComfyUI's requirements", "-r", listing)
         stamp.touch()
         say("ComfyUI is ready")
-    return Host(target, python, "test host")
+    return Host(target, python, TEST_HOST)
 
 
 TORCH_FAMILY = {"torch", "torchvision", "torchaudio"}
@@ -194,11 +221,18 @@ def find_host(make: bool = True) -> Host | None:
         return Host(path, _python_of(path), "COMFYUI_PATH")
     above = REPO.parent.parent
     if REPO.parent.name == "custom_nodes" and (above / "main.py").is_file():
-        return Host(above, _python_of(above), "the ComfyUI around this folder")
+        return Host(above, _python_of(above), ENCLOSING)
     if make:
         return make_host()
     target, env = home() / f"ComfyUI-{DEFAULT_VERSION}", home() / "env"
-    return Host(target, env_python(env), "test host") if (env / f".ready-{DEFAULT_VERSION}").exists() else None
+    return Host(target, env_python(env), TEST_HOST) if (env / f".ready-{DEFAULT_VERSION}").exists() else None
+
+
+def require_host() -> Host:
+    """``find_host`` that makes one if there is none."""
+    host = find_host()
+    assert host is not None, "find_host(make=True) gives a host or raises"
+    return host
 
 
 def tools_python(host: Host) -> Path:

@@ -58,7 +58,7 @@ class ComfyServer:
         environment = {**os.environ, "PYTHONUNBUFFERED": "1", "NO_PROXY": "*", "HF_HUB_OFFLINE": "1"}
         self._log = self.log_path.open("w")
         self.process = subprocess.Popen(
-            [*map(str, command), "--disable-auto-launch", *flags],
+            [*map(str, command), "--disable-auto-launch", *own_database(host, base), *flags],
             cwd=host.path,
             stdout=self._log,
             stderr=subprocess.STDOUT,
@@ -149,6 +149,12 @@ class ComfyServer:
             self.process.kill()
             self.process.wait()
         self._log.close()
+
+
+def own_database(host: hostkit.Host, base: Path) -> tuple[str, ...]:
+    """Hosts that run side by side would share one database in ComfyUI's folder; an older one has no such flag."""
+    known = "--database-url" in (host.path / "comfy" / "cli_args.py").read_text("utf-8")
+    return ("--database-url", f"sqlite:///{base / 'user' / 'comfyui.db'}") if known else ()
 
 
 class Servers:

@@ -78,12 +78,13 @@ def pack(host: hostkit.Host) -> ModuleType:
         import comfy.options
 
         comfy.options.enable_args_parsing()
-        import comfy.model_management  # noqa: F401
+        importlib.import_module("comfy.model_management")
 
         spec = importlib.util.spec_from_file_location(
             name, REPO / "__init__.py", submodule_search_locations=[str(REPO)]
         )
-        assert spec is not None and spec.loader is not None
+        assert spec is not None
+        assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
         spec.loader.exec_module(module)
