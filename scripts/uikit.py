@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import hostkit
 
 NO_CHROMIUM = "no Chromium here: install Chromium or Chrome, or name one in HEADROOM_CHROMIUM"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
@@ -18,6 +22,7 @@ FLAGS = (
 READY = """
   window.app?.vueAppReady && app.extensionManager && app.isGraphReady !== false && (app.rootGraph ?? app.graph)
 """
+MODEL_FILES = (".safetensors", ".sft", ".gguf", ".ckpt", ".pt", ".pth")
 MODES = {"canvas": False, "nodes2": True}
 #: Every Headroom report in the open workflow: node id -> what it shows.
 REPORTS = """() => {
@@ -165,4 +170,29 @@ def graph(nodes: list[dict[str, Any]], links: list[list[Any]] | None = None) -> 
     return {**last, "nodes": filled, "links": links or [], "groups": [], "config": {}, "extra": {}, "version": 0.4}
 
 
+def needs_models(workflow: dict[str, Any]) -> bool:
+    """Whether a workflow names a model file, so that it cannot run on every install."""
+    values = [value for node in workflow["nodes"] for value in node.get("widgets_values") or []]
+    return any(isinstance(value, str) and value.endswith(MODEL_FILES) for value in values)
+
+
 SHOTS = Path(__file__).resolve().parent.parent / "tests" / "ui" / "shots"
+
+
+def main(script: str, work: Callable[[hostkit.Host, str, list[str]], None]) -> int:
+    """What a script with a browser does: finds or makes the host, goes on in the Python that has the driver, works.
+
+    ``work(host, browser, arguments)``; the exit status is returned.
+    """
+    browser = find_chromium()
+    if browser is None:
+        return hostkit.fail(NO_CHROMIUM)
+    try:
+        host = hostkit.require_host()
+        tools = hostkit.tools_python(host)
+    except hostkit.SetupError as error:
+        return hostkit.fail(error)
+    if Path(sys.prefix).resolve() != tools.parent.parent.resolve():
+        return subprocess.run([str(tools), script, *sys.argv[1:]], check=False).returncode
+    work(host, browser, sys.argv[1:])
+    return 0

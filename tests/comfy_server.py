@@ -169,11 +169,15 @@ class Servers:
         """Random-weight models that the host accepts; made once per version of their recipe, then kept."""
         recipes = sorted((HERE / "fakes").glob("tiny_*.py"))
         target = hostkit.home() / f"models-{self.host.version}-{hash_of(*recipes)}"
-        if not (target / ".ready").exists():
-            shutil.rmtree(target, ignore_errors=True)
+        if not target.is_dir():
+            # Made aside and moved into place, so that a test run beside this one never sees half of them.
+            made = target.with_name(f"{target.name}.{os.getpid()}")
             for recipe in recipes:
-                subprocess.run([self.host.python, recipe, self.host.path, target], check=True)
-            (target / ".ready").touch()
+                subprocess.run([self.host.python, recipe, self.host.path, made], check=True)
+            try:
+                made.rename(target)
+            except OSError:
+                shutil.rmtree(made)
         return target
 
     def get(self, *flags: str) -> ComfyServer:

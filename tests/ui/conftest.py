@@ -1,0 +1,46 @@
+"""Fixtures of the tests in a real browser with the real host and frontend."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+from comfy_server import ComfyServer
+from uikit import NO_CHROMIUM, SHOTS, Frontend, browser_page, find_chromium
+
+
+@pytest.fixture(scope="session")
+def frontend(server: ComfyServer) -> Iterator[Frontend]:
+    """ComfyUI open in a browser; skips visibly where there is none, and fails instead where ``CI`` is set."""
+    executable = find_chromium()
+    if executable is None:
+        if os.environ.get("CI"):
+            pytest.fail(NO_CHROMIUM)
+        pytest.skip(NO_CHROMIUM)
+    with browser_page(executable) as page:
+        opened = Frontend(page)
+        opened.open(server.url)
+        yield opened
+
+
+@pytest.fixture
+def ui(frontend: Frontend) -> Iterator[Frontend]:
+    """The open frontend in its default look; a test that leaves an error of our files in the console fails."""
+    frontend.look("canvas", "dark")
+    frontend.problems.clear()
+    yield frontend
+    assert not frontend.problems
+
+
+@pytest.fixture
+def shoot(ui: Frontend, request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """Keeps a screenshot, named for the test, in a git-ignored folder."""
+
+    def save(name: str = "") -> None:
+        SHOTS.mkdir(exist_ok=True)
+        stem = re.sub(r"\W+", "-", f"{request.node.name} {name}").strip("-")
+        ui.page.screenshot(path=SHOTS / f"{stem}.png")
+
+    return save
