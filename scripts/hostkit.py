@@ -29,7 +29,7 @@ DEFAULT_VERSION = "0.30.0"
 #: torchaudio asks for its own torch, so it is installed apart and without dependencies.
 TORCH = ("torch==2.14.1", "torchvision==0.29.1")
 TORCHAUDIO = "torchaudio==2.11.1"
-TEST_TOOLS = ("pytest==9.*", "ruff==0.14.*", "pyright==1.1.*", "playwright==1.*", "psutil")
+TEST_TOOLS = ("pytest==9.*", "ruff==0.14.*", "pyright==1.1.*", "playwright==1.*", "psutil", "nvidia-ml-py")
 
 
 #: What ``Host.origin`` says of the host of our own making, and of one that holds this pack.
@@ -186,7 +186,17 @@ def make_host(version: str = DEFAULT_VERSION) -> Host:
         pip_install(python, "ComfyUI's requirements", "-r", listing)
         stamp.touch()
         say("ComfyUI is ready")
+    _install_own_requirements(env)
     return Host(target, python, TEST_HOST)
+
+
+def _install_own_requirements(env: Path) -> None:
+    """What a user of the pack installs with it; again whenever the list has changed."""
+    listing, stamp = REPO / "requirements.txt", env / ".ready-headroom"
+    wanted = listing.read_text("utf-8")
+    if not stamp.exists() or stamp.read_text("utf-8") != wanted:
+        pip_install(env_python(env), "Headroom's requirements", "-r", listing)
+        stamp.write_text(wanted, "utf-8")
 
 
 TORCH_FAMILY = {"torch", "torchvision", "torchaudio"}

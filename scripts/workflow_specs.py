@@ -99,7 +99,7 @@ def wan_model(noise: str) -> File:
     return File(name, "diffusion_models", f"{WAN}/diffusion_models/{name}")
 
 
-def note(at: tuple[int, int], text: str, size: tuple[int, int] = (420, 260)) -> Node:
+def note(at: tuple[int, int], text: str, size: tuple[int, int] = (390, 300)) -> Node:
     """What to look at, in the graph itself."""
     return Node("note", "MarkdownNote", at, {"": text.strip()}, title="What to look at", size=size)
 
@@ -111,7 +111,7 @@ def text(key: str, at: tuple[int, int], words: str, clip: str, title: str) -> No
 
 def model_guard(key: str, at: tuple[int, int], model: str) -> Node:
     """Restarts in a wider dtype, the mode that costs nobody a night."""
-    return Node(key, "HeadroomModelGuard", at, {"mode": "restart in a wider dtype"}, {"model": model}, size=(320, 240))
+    return Node(key, "HeadroomModelGuard", at, {"mode": "restart in a wider dtype"}, {"model": model}, size=(320, 140))
 
 
 SDXL_NOTE = """**Guarded SDXL**
@@ -158,16 +158,16 @@ SDXL_TEXT_TO_IMAGE = Workflow(
             SDXL_NOTE,
         ),
         Node("load", "CheckpointLoaderSimple", (-60, 0), {"ckpt_name": SDXL.name}, files=(SDXL,), size=(340, 110)),
-        text("good", (320, 120), "a lighthouse on a cliff at dusk, film photograph", "load.CLIP", "Positive prompt"),
-        text("bad", (320, 330), "text, watermark", "load.CLIP", "Negative prompt"),
+        text("good", (360, 120), "a lighthouse on a cliff at dusk, film photograph", "load.CLIP", "Positive prompt"),
+        text("bad", (360, 330), "text, watermark", "load.CLIP", "Negative prompt"),
         Node(
-            "empty", "EmptyLatentImage", (320, 540), {"width": 1024, "height": 1024, "batch_size": 1}, size=(320, 120)
+            "empty", "EmptyLatentImage", (360, 540), {"width": 1024, "height": 1024, "batch_size": 1}, size=(360, 120)
         ),
-        model_guard("watch", (320, -160), "load.MODEL"),
+        model_guard("watch", (360, -160), "load.MODEL"),
         Node(
             "sample",
             "KSampler",
-            (760, 0),
+            (800, 0),
             {"seed": 1, "steps": 25, "cfg": 7.0, "sampler_name": "dpmpp_2m", "scheduler": "karras", "denoise": 1.0},
             {
                 "model": "watch.MODEL",
@@ -177,17 +177,17 @@ SDXL_TEXT_TO_IMAGE = Workflow(
             },
             size=(300, 280),
         ),
-        Node("check", "HeadroomLatentGuard", (1100, 0), links={"samples": "sample.LATENT"}, size=(320, 220)),
+        Node("check", "HeadroomLatentGuard", (1140, 0), links={"samples": "sample.LATENT"}, size=(320, 140)),
         Node(
             "decode",
             "HeadroomVAEDecode",
-            (1460, 0),
+            (1500, 0),
             links={"samples": "check.LATENT", "vae": "load.VAE"},
-            size=(320, 360),
+            size=(320, 230),
         ),
-        Node("look", "HeadroomImageGuard", (1820, 0), links={"media": "decode.IMAGE"}, size=(320, 240)),
+        Node("look", "HeadroomImageGuard", (1860, 0), links={"media": "decode.IMAGE"}, size=(320, 240)),
         Node(
-            "save", "SaveImage", (2180, 0), {"filename_prefix": "Headroom"}, {"images": "look.media"}, size=(320, 280)
+            "save", "SaveImage", (2220, 0), {"filename_prefix": "Headroom"}, {"images": "look.media"}, size=(320, 280)
         ),
     ),
 )
@@ -216,28 +216,28 @@ FLUX_TEXT_TO_IMAGE = Workflow(
             size=(340, 140),
         ),
         Node("vae", "VAELoader", (-60, 330), {"vae_name": AE.name}, files=(AE,), size=(340, 70)),
-        text("good", (320, 120), "a lighthouse on a cliff at dusk, film photograph", "clip.CLIP", "Prompt"),
+        text("good", (360, 120), "a lighthouse on a cliff at dusk, film photograph", "clip.CLIP", "Prompt"),
         Node(
             "guidance",
             "FluxGuidance",
-            (320, 330),
+            (360, 330),
             {"guidance": 3.5},
             {"conditioning": "good.CONDITIONING"},
             size=(320, 70),
         ),
-        Node("zero", "ConditioningZeroOut", (320, 450), links={"conditioning": "good.CONDITIONING"}, size=(320, 40)),
+        Node("zero", "ConditioningZeroOut", (360, 450), links={"conditioning": "good.CONDITIONING"}, size=(320, 40)),
         Node(
             "empty",
             "EmptySD3LatentImage",
-            (320, 540),
+            (360, 540),
             {"width": 1024, "height": 1024, "batch_size": 1},
-            size=(320, 120),
+            size=(360, 120),
         ),
-        model_guard("watch", (320, -160), "load.MODEL"),
+        model_guard("watch", (360, -160), "load.MODEL"),
         Node(
             "sample",
             "KSampler",
-            (760, 0),
+            (800, 0),
             {"seed": 1, "steps": 20, "cfg": 1.0, "sampler_name": "euler", "scheduler": "simple", "denoise": 1.0},
             {
                 "model": "watch.MODEL",
@@ -247,16 +247,16 @@ FLUX_TEXT_TO_IMAGE = Workflow(
             },
             size=(300, 280),
         ),
-        Node("check", "HeadroomLatentGuard", (1100, 0), links={"samples": "sample.LATENT"}, size=(320, 220)),
+        Node("check", "HeadroomLatentGuard", (1140, 0), links={"samples": "sample.LATENT"}, size=(320, 140)),
         Node(
             "decode",
             "HeadroomVAEDecode",
-            (1460, 0),
+            (1500, 0),
             links={"samples": "check.LATENT", "vae": "vae.VAE"},
-            size=(320, 360),
+            size=(320, 230),
         ),
         Node(
-            "save", "SaveImage", (1820, 0), {"filename_prefix": "Headroom"}, {"images": "decode.IMAGE"}, size=(320, 280)
+            "save", "SaveImage", (1860, 0), {"filename_prefix": "Headroom"}, {"images": "decode.IMAGE"}, size=(320, 280)
         ),
     ),
 )
@@ -325,15 +325,15 @@ WAN_TEXT_TO_VIDEO = Workflow(
             size=(300, 150),
         ),
         _wan_sampler("high", (1120, 0), "watch_high.MODEL", "empty.LATENT", first=True),
-        Node("between", "HeadroomLatentGuard", (1120, 400), links={"samples": "high.LATENT"}, size=(320, 220)),
+        Node("between", "HeadroomLatentGuard", (1120, 400), links={"samples": "high.LATENT"}, size=(320, 140)),
         _wan_sampler("low", (1480, 0), "watch_low.MODEL", "between.LATENT", first=False),
-        Node("check", "HeadroomLatentGuard", (1480, 400), links={"samples": "low.LATENT"}, size=(320, 220)),
+        Node("check", "HeadroomLatentGuard", (1480, 400), links={"samples": "low.LATENT"}, size=(320, 140)),
         Node(
             "decode",
             "HeadroomVAEDecode",
             (1840, 0),
             links={"samples": "check.LATENT", "vae": "vae.VAE"},
-            size=(320, 360),
+            size=(320, 230),
         ),
         Node("video", "CreateVideo", (2200, 0), {"fps": 16.0}, {"images": "decode.IMAGE"}, size=(300, 80)),
         Node(
@@ -358,20 +358,20 @@ INPAINTING = Workflow(
             "load", "CheckpointLoaderSimple", (-60, 0), {"ckpt_name": INPAINT.name}, files=(INPAINT,), size=(340, 110)
         ),
         Node("image", "LoadImage", (-60, 160), {"image": "example.png"}, size=(340, 340)),
-        text("good", (320, 120), "a bowl of fruit", "load.CLIP", "Positive prompt"),
-        text("bad", (320, 330), "text, watermark", "load.CLIP", "Negative prompt"),
-        model_guard("watch", (320, -160), "load.MODEL"),
+        text("good", (360, 120), "a bowl of fruit", "load.CLIP", "Positive prompt"),
+        text("bad", (360, 330), "text, watermark", "load.CLIP", "Negative prompt"),
+        model_guard("watch", (360, -160), "load.MODEL"),
         Node(
             "encode",
             "HeadroomVAEEncode",
-            (320, 540),
+            (360, 540),
             links={"pixels": "image.IMAGE", "vae": "load.VAE", "mask": "image.MASK"},
             size=(320, 400),
         ),
         Node(
             "sample",
             "KSampler",
-            (760, 0),
+            (800, 0),
             {"seed": 1, "steps": 20, "cfg": 8.0, "sampler_name": "uni_pc_bh2", "scheduler": "normal", "denoise": 1.0},
             {
                 "model": "watch.MODEL",
@@ -381,16 +381,16 @@ INPAINTING = Workflow(
             },
             size=(300, 280),
         ),
-        Node("check", "HeadroomLatentGuard", (1100, 0), links={"samples": "sample.LATENT"}, size=(320, 220)),
+        Node("check", "HeadroomLatentGuard", (1140, 0), links={"samples": "sample.LATENT"}, size=(320, 140)),
         Node(
             "decode",
             "HeadroomVAEDecode",
-            (1460, 0),
+            (1500, 0),
             links={"samples": "check.LATENT", "vae": "load.VAE"},
-            size=(320, 360),
+            size=(320, 230),
         ),
         Node(
-            "save", "SaveImage", (1820, 0), {"filename_prefix": "Headroom"}, {"images": "decode.IMAGE"}, size=(320, 280)
+            "save", "SaveImage", (1860, 0), {"filename_prefix": "Headroom"}, {"images": "decode.IMAGE"}, size=(320, 280)
         ),
     ),
 )

@@ -16,7 +16,8 @@ GTX_16 = ("1660", "1650", "1630", "T500", "T550", "T600", "MX550", "MX450", "CMP
 FP16_OVERFLOWS = frozenset({"QwenImage", "ZImage", "ZImagePixelSpace"})
 FORCED_FP16 = ("--force-fp16", "--fp16-unet")
 FP8_UNET = ("--fp8_e4m3fn-unet", "--fp8_e5m2-unet", "--fp8_e8m0fnu-unet")
-LATENT, DECODE, BOTH = ("latent",), ("decode",), ("latent", "decode")
+LATENT, DECODE, ENCODE = ("latent",), ("decode",), ("encode",)
+VAE, ANY = (*DECODE, *ENCODE), (*LATENT, *DECODE, *ENCODE)
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,6 @@ def _fails_from_second_model(facts: Facts) -> bool:
     return facts.previous_finite is True and "--fast" in facts.flags
 
 
-LATENT, DECODE, BOTH = ("latent",), ("decode",), ("latent", "decode")
-
 CAUSES: tuple[Row, ...] = (
     Row(
         id="xformers-0018",
@@ -79,7 +78,7 @@ CAUSES: tuple[Row, ...] = (
     Row(
         id="fp16-vae-flag",
         rank=2,
-        stages=DECODE,
+        stages=VAE,
         applies=lambda f: f.dtype in {None, "fp16"},
         text="this VAE overflows in fp16: start without {given}.",
         drops=("--fp16-vae",),
@@ -88,7 +87,7 @@ CAUSES: tuple[Row, ...] = (
     Row(
         id="fp16-intermediates",
         rank=3,
-        stages=BOTH,
+        stages=ANY,
         applies=lambda f: f.only_inf is True,
         text="{given} turns values above 65504 into Inf. Start without it.",
         drops=("--fp16-intermediates",),
@@ -151,7 +150,7 @@ CAUSES: tuple[Row, ...] = (
     Row(
         id="bf16-vae-amd",
         rank=18,
-        stages=DECODE,
+        stages=VAE,
         applies=lambda f: f.vendor == "amd" and (f.dtype == "bf16" or (f.dtype is None and "--bf16-vae" in f.flags)),
         text="bf16 in the VAE fails on some AMD cards and ROCm versions. Try {fix}.",
         adds=lambda f: "--fp32-vae",
@@ -169,7 +168,7 @@ CAUSES: tuple[Row, ...] = (
     Row(
         id="fp16-vae",
         rank=20,
-        stages=DECODE,
+        stages=VAE,
         applies=lambda f: f.dtype == "fp16" and "--fp16-vae" not in f.flags,
         text="this VAE overflows in fp16. Try {fix}.",
         adds=_wider_vae,
@@ -224,7 +223,7 @@ CAUSES: tuple[Row, ...] = (
         id="part-of-batch",
         rank=50,
         stages=LATENT,
-        applies=_part_of_batch,
+        applies=lambda f: f.vendor != "cpu" and _part_of_batch(f),
         text="too large a batch for this card: only some items fail. Try a smaller batch.",
         source="ComfyUI #13116; AUTOMATIC1111 #5259; vladmandic/sdnext #374, #2901, #3450",
     ),
@@ -249,5 +248,16 @@ CAUSES: tuple[Row, ...] = (
             "Try another copy of the VAE."
         ),
         source="ComfyUI #15436; deepbeepmeep/Wan2GP #2367",
+    ),
+    Row(
+        id="unknown-encode",
+        rank=90,
+        stages=ENCODE,
+        applies=lambda f: True,
+        text=(
+            "a damaged VAE file, one without an encoder, or a fault in the driver; the images were finite and the "
+            "settings do not tell which. Try another copy of the VAE."
+        ),
+        source="comfy/sd.py 0.30.0 only warns of keys that a VAE file lacks; ComfyUI #15436",
     ),
 )

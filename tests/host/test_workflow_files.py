@@ -86,3 +86,18 @@ def test_the_wan_workflow_guards_both_models():
     fed = {source for _, source, _, target, _, kind in graph["links"] if kind == "MODEL" and source in guards}
     assert len(guards) == 2
     assert fed == guards
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_every_choice_of_our_nodes_is_one_that_they_offer(known, path):
+    """A word that is not in the list opens as a red node and stops the run."""
+    for node in of(path)["nodes"]:
+        if not node["type"].startswith("Headroom"):
+            continue
+        groups = (known[node["type"]]["input"].get(group, {}) for group in ("required", "optional"))
+        specs = {name: spec for group in groups for name, spec in group.items()}
+        widgets = [slot["name"] for slot in node["inputs"] if slot.get("widget")]
+        for name, value in zip(widgets, node["widgets_values"], strict=True):
+            kind, options = specs[name][0], specs[name][1] if len(specs[name]) > 1 else {}
+            offered = kind if isinstance(kind, list) else options.get("options")
+            assert offered is None or value in offered, f"{node['type']}.{name} is {value!r}"
