@@ -5,5 +5,6 @@ from .image_guard import ImageGuard
 from .latent_guard import LatentGuard
 from .model_guard import ModelGuard
 from .vae_decode import VaeDecodeSafe
+from .vae_encode import VaeEncodeSafe
 
-NODES = (LatentGuard, ModelGuard, ImageGuard, VaeDecodeSafe, FreeMemory)
+NODES = (LatentGuard, ModelGuard, ImageGuard, VaeEncodeSafe, VaeDecodeSafe, FreeMemory)

@@ -15,6 +15,7 @@ HeadroomError
   LadderFailed            every rung of a ladder failed
     DecodeFailed          the decode's; names the saved latent
     EncodeFailed          the encode's
+  ModelFileError          there is no model file that could be read: missing, no permission, a folder without one
 
 Texts are for the person at the screen: what was wrong, with the value, and what to do.
 """
@@ -87,3 +88,7 @@ class DecodeFailed(LadderFailed):
 
 class EncodeFailed(LadderFailed):
     """Every rung of the encode ladder failed."""
+
+
+class ModelFileError(HeadroomError):
+    """There is no model file to read: missing, no permission, a folder without one. A bad file gives faults instead."""

@@ -13,7 +13,7 @@ import types
 import torch
 from comfy_api.latest import ComfyExtension, io
 
-from . import bad_media, bad_model
+from . import bad_media, bad_model, images
 
 OOM_TEXT = (
     "CUDA out of memory. Tried to allocate 3.10 GiB. GPU 0 has a total capacity of 15.47 GiB of which 1.90 GiB is free."
@@ -51,22 +51,25 @@ class FaultyVAE(io.ComfyNode):
         module = copy.deepcopy(vae.first_stage_model)
         module.test_items = [int(item) for item in nan_items.split(",") if item.strip()]
         module.test_calls = 0
-        sound = type(module).decode
 
-        def decode(self, samples, *args, **kwargs):
-            call, self.test_calls = self.test_calls, self.test_calls + 1
-            time.sleep(seconds)
-            if oom_above and samples.shape[-1] * samples.shape[-2] > oom_above:
-                raise torch.OutOfMemoryError(OOM_TEXT)
-            out = sound(self, samples, *args, **kwargs)
-            if samples.dtype is not torch.float32:
-                for item in self.test_items:
-                    out[item, 0, ..., 0] = float("nan")
-                if call == nan_call:
-                    out.fill_(float("nan"))
-            return out
+        def with_faults(sound):
+            def decode_or_encode(self, given, *args, **kwargs):
+                call, self.test_calls = self.test_calls, self.test_calls + 1
+                time.sleep(seconds)
+                if oom_above and given.shape[-1] * given.shape[-2] > oom_above:
+                    raise torch.OutOfMemoryError(OOM_TEXT)
+                out = sound(self, given, *args, **kwargs)
+                if given.dtype is not torch.float32:
+                    for item in self.test_items:
+                        out[item, 0, ..., 0] = float("nan")
+                    if call == nan_call:
+                        out.fill_(float("nan"))
+                return out
 
-        module.decode = types.MethodType(decode, module)
+            return types.MethodType(decode_or_encode, module)
+
+        for name in ("decode", "encode"):
+            setattr(module, name, with_faults(getattr(type(module), name)))
         faulty.first_stage_model = module
         faulty.patcher = type(vae.patcher)(module, vae.patcher.load_device, vae.patcher.offload_device)
         if known_file:
@@ -79,11 +82,16 @@ class VaeState(io.ComfyNode):
 
     @classmethod
     def define_schema(cls) -> io.Schema:
-        """``after`` only orders the run: this node looks once that image is there."""
+        """``after`` and ``after_latent`` only order the run: this node looks once they are there."""
         return io.Schema(
             node_id="TestVaeState",
             category="test",
-            inputs=[io.Vae.Input("vae"), io.Image.Input("after", optional=True)],
+            inputs=[
+                io.Vae.Input("vae"),
+                io.Image.Input("after", optional=True),
+                io.Latent.Input("after_latent", optional=True),
+                io.Boolean.Input("encoder", default=False, optional=True),
+            ],
             outputs=[io.String.Output()],
             is_output_node=True,
             not_idempotent=True,
@@ -95,12 +103,12 @@ class VaeState(io.ComfyNode):
         return time.monotonic()
 
     @classmethod
-    def execute(cls, vae, after=None) -> io.NodeOutput:
+    def execute(cls, vae, after=None, after_latent=None, encoder=False) -> io.NodeOutput:
         """Weights bit for bit, dtype, attributes, and what the patcher says of itself."""
         digest = hashlib.sha256()
         for name, weight in sorted(vae.first_stage_model.state_dict().items()):
-            if name.startswith("encoder."):
-                continue  # The tiny VAEs have no encoder weights; theirs is uninitialised memory.
+            if name.startswith("encoder.") and not encoder:
+                continue  # Some tiny VAEs have no encoder weights; theirs is uninitialised memory.
             digest.update(name.encode())
             digest.update(str(weight.dtype).encode())
             digest.update(weight.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
@@ -142,7 +150,7 @@ class FaultyExtension(ComfyExtension):
 
     async def get_node_list(self) -> list[type[io.ComfyNode]]:
         """All of them."""
-        return [FaultyVAE, VaeState, NanLatent, *bad_model.NODES, *bad_media.NODES]
+        return [FaultyVAE, VaeState, NanLatent, *bad_model.NODES, *bad_media.NODES, *images.NODES]
 
 
 def comfy_entrypoint() -> FaultyExtension:

@@ -9,7 +9,7 @@ from comfy_api.latest import io
 
 
 class BadMedia(io.ComfyNode):
-    """The image, mask or audio that comes in with one value all over a part of it."""
+    """Noise in place of the image, mask or audio that comes in, with one value all over a part of it."""
 
     @classmethod
     def define_schema(cls) -> io.Schema:
@@ -21,16 +21,15 @@ class BadMedia(io.ComfyNode):
                 io.AnyType.Input("media"),
                 io.String.Input("place", default="0"),
                 io.String.Input("value", default="nan"),
-                io.Boolean.Input("noise", default=True),
             ],
             outputs=[io.AnyType.Output()],
         )
 
     @classmethod
-    def execute(cls, media, place, value, noise) -> io.NodeOutput:
-        """A copy, of noise between 0.1 and 0.9 where wanted; the input stays."""
+    def execute(cls, media, place, value) -> io.NodeOutput:
+        """Noise between 0.1 and 0.9 in the shape of the input, which stays."""
         given = media["waveform"] if isinstance(media, dict) else media
-        bad = 0.1 + 0.8 * torch.rand(given.shape, generator=torch.Generator().manual_seed(5)) if noise else given.clone()
+        bad = 0.1 + 0.8 * torch.rand(given.shape, generator=torch.Generator().manual_seed(5))
         for one in place.split(";"):
             parts = [[int(n) if n else None for n in part.split(":")] for part in one.split(",")]
             bad[tuple(slice(*part) if len(part) > 1 else part[0] for part in parts)] = float(value)
