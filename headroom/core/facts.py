@@ -9,7 +9,7 @@ from typing import Literal
 
 from .latent import LatentCheck
 
-Stage = Literal["latent", "decode"]
+Stage = Literal["latent", "decode", "encode"]
 Vendor = Literal["nvidia", "amd", "intel", "apple", "cpu"]
 
 
@@ -18,9 +18,9 @@ class Facts:
     """The facts at hand; None means unknown and never counts for or against a cause."""
 
     stage: Stage
-    """Where it was found: in a latent, or in a picture whose latent was finite."""
+    """Where it was found: in a latent, in a picture whose latent was finite, or in the latent of finite images."""
     dtype: str | None = None
-    """What the model (stage latent) or the VAE (stage decode) computes in: fp16, bf16, fp32."""
+    """What the model (stage latent) or the VAE (stages decode and encode) computes in: fp16, bf16, fp32."""
     device: str | None = None
     vendor: Vendor | None = None
     gpu_name: str | None = None

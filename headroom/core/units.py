@@ -48,6 +48,11 @@ def size(size_bytes: int | None) -> str:
     return with_unit(str(size_bytes), "bytes")
 
 
+def exact(size_bytes: int) -> str:
+    """Bytes to the last one, thousands grouped: where a file must match to the byte."""
+    return with_unit(f"{size_bytes:,}", "byte" if size_bytes == 1 else "bytes")
+
+
 def duration(seconds: float) -> str:
     """A time with the unit that reads best: ms below one second, then s, min, h."""
     if seconds < 0.00005:

@@ -1,12 +1,13 @@
-"""What a VAE decode really needs, as a range around the host's formula.
+"""What a VAE decode or encode really needs, as a range around the host's formula.
 
-``reserved_by_host`` is the host's own number (comfy/sd.py 0.30.0, VAE.memory_used_decode). It steers what the host
-evicts and is a heuristic: measured peaks are 0.4 to 1.3 times it, and for VAEs that stream it can be a hundred times
-too high. A row says between which multiples of it the real peak lies, and where that was measured.
+``reserved_by_host`` is the host's own number (comfy/sd.py 0.30.0, VAE.memory_used_decode and memory_used_encode). It
+steers what the host evicts and is a heuristic: measured peaks are 0.2 to 1.3 times it, and for VAEs that stream it can
+be a hundred times too high. A row says between which multiples of it the real peak lies, and where that was measured.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -25,7 +26,7 @@ class PeakRow:
     source: str
 
 
-PEAK_ROWS = (
+DECODE_ROWS = (
     PeakRow(
         classes=("AutoencoderKL", "AutoencodingEngine"),
         dims=2,
@@ -69,6 +70,21 @@ PEAK_ROWS = (
     ),
 )
 
+ENCODE_ROWS = (
+    PeakRow(
+        classes=("AutoencoderKL", "AutoencodingEngine"),
+        dims=2,
+        ratio=8,
+        frames=(1, 1),
+        low=0.20,
+        high=0.65,
+        # CPU, ch=128, 128 to 384 pixels a side: 1554 to 1613 bytes per pixel in fp32 and 782 to 804 in bf16, of 7068
+        # and 3534 reserved: 0.22 to 0.23. FLUX.1 3072x3072 on CUDA: 18.8 GiB of 31.1, by other code and reserved by
+        # the allocator (InvokeAI, low-VRAM guide).
+        source="measured: KL encoder on CPU; FLUX.1 3072x3072 on CUDA (InvokeAI)",
+    ),
+)
+
 
 @dataclass(frozen=True)
 class Peak:
@@ -80,10 +96,26 @@ class Peak:
     source: str
 
 
+UNKNOWN_PEAK = Peak(None, None, None, "unknown")
+
+
 def decode_peak(vae_class: str, *, dims: int, ratio: int, frames: int, reserved_bytes: int | None) -> Peak:
-    """The range for one batch item.
+    """The range for decoding one batch item; see ``peak_in``."""
+    return peak_in(DECODE_ROWS, vae_class, dims=dims, ratio=ratio, frames=frames, reserved_bytes=reserved_bytes)
+
+
+def encode_peak(vae_class: str, *, dims: int, ratio: int, frames: int, reserved_bytes: int | None) -> Peak:
+    """The range for encoding one image or video; see ``peak_in``."""
+    return peak_in(ENCODE_ROWS, vae_class, dims=dims, ratio=ratio, frames=frames, reserved_bytes=reserved_bytes)
+
+
+def peak_in(
+    rows: Sequence[PeakRow], vae_class: str, *, dims: int, ratio: int, frames: int, reserved_bytes: int | None
+) -> Peak:
+    """The range that the rows give, unknown where none fits.
 
     Args:
+        rows: DECODE_ROWS or ENCODE_ROWS.
         vae_class: class name of the VAE's module (``first_stage_model``).
         dims: 2 for image VAEs, 3 for video VAEs.
         ratio: pixels per latent element along one side.
@@ -91,7 +123,7 @@ def decode_peak(vae_class: str, *, dims: int, ratio: int, frames: int, reserved_
         reserved_bytes: the host's formula on that shape, None where it gives none.
     """
     if reserved_bytes is not None:
-        for row in PEAK_ROWS:
+        for row in rows:
             fits = vae_class in row.classes and dims == row.dims and ratio == row.ratio
             if fits and row.frames[0] <= frames <= row.frames[1]:
                 low, high = int(reserved_bytes * row.low), int(reserved_bytes * row.high)

@@ -41,9 +41,9 @@ def host_facts(stage: Stage) -> Facts:
         gpu_arch=_try(lambda: _properties(device).gcnArchName.split(":")[0]),
         capability=_try(lambda: _capability(device)),
         bf16=_try(lambda: _offers_bf16(device)),
-        flags=_try(_given_flags) or frozenset(),
-        known_flags=_try(lambda: frozenset(_option_strings())),
-        attention=_try(_attention),
+        flags=_try(given_flags) or frozenset(),
+        known_flags=_try(lambda: frozenset(option_strings())),
+        attention=_try(attention),
         model_class=_try(lambda: type(model.model_config).__name__),
         pixel_ratio=_try(lambda: int(model.latent_format.spacial_downscale_ratio)),
         versions=_versions(),
@@ -124,13 +124,13 @@ def _offers_bf16(device: Any) -> bool:
     return bool(_management().should_use_bf16(device))
 
 
-def _option_strings() -> Iterable[str]:
+def option_strings() -> Iterable[str]:
     from comfy.cli_args import parser
 
     return [option for action in parser._actions for option in action.option_strings if option.startswith("--")]
 
 
-def _given_flags() -> frozenset[str]:
+def given_flags() -> frozenset[str]:
     """The flags on the command line, in full: argparse also takes ``--flag=value`` and unique abbreviations.
 
     Not from the parsed values: there ``--force-fp16`` also reads as ``--fp16-unet`` (comfy/cli_args.py, 0.30.0).
@@ -139,7 +139,7 @@ def _given_flags() -> frozenset[str]:
 
     if not comfy.options.args_parsing:
         return frozenset()
-    known = set(_option_strings())
+    known = set(option_strings())
     given = set()
     for word in sys.argv[1:]:
         if word.startswith("--"):
@@ -149,7 +149,7 @@ def _given_flags() -> frozenset[str]:
     return frozenset(given)
 
 
-def _attention() -> str:
+def attention() -> str:
     from comfy.cli_args import args
 
     management = _management()

@@ -242,7 +242,7 @@ MANY = [
         dynamic_vram=True,
     )
     for stage, dtype, vendor, gpu, bf16, flags, model in itertools.product(
-        ("latent", "decode"),
+        ("latent", "decode", "encode"),
         (None, "fp16", "bf16"),
         ("nvidia", "amd"),
         (None, "NVIDIA GeForce GTX 1660 SUPER"),

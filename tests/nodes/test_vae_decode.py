@@ -129,7 +129,7 @@ def test_a_private_vae_leaves_no_trace_in_the_host(load, pack):
 
     import comfy.model_management as management
 
-    host = importlib.import_module(f"{pack.__name__}.headroom.host.decoding").ComfyDecodeHost()
+    host = importlib.import_module(f"{pack.__name__}.headroom.host.ladder").ComfyLadderHost()
     with torch.inference_mode():
         vae = load("tiny_kl", torch.float16)
         private = host.widened(vae, torch.float32, CPU)
@@ -145,7 +145,7 @@ def test_eviction_spares_this_vae_and_its_clones(load, pack):
 
     import comfy.model_management as management
 
-    host = importlib.import_module(f"{pack.__name__}.headroom.host.decoding").ComfyDecodeHost()
+    host = importlib.import_module(f"{pack.__name__}.headroom.host.ladder").ComfyLadderHost()
     with torch.inference_mode():
         vae, other = load("tiny_kl", torch.float32), load("tiny_wan", torch.float32)
         for one in (other, vae):
@@ -160,13 +160,15 @@ def test_eviction_spares_this_vae_and_its_clones(load, pack):
 
 def test_the_report_of_one_attempt_is_one_line(pack):
     from headroom.core.vae import Peak
-    from headroom.tensors.decode.options import Attempt, Decoded
-    from headroom.tensors.decode.report import decode_report
+    from headroom.tensors.decode.job import WORDS
+    from headroom.tensors.decode.ladder import Decoded
+    from headroom.tensors.ladder.options import Attempt
+    from headroom.tensors.ladder.report import finished_report
 
     gib = 2**30
     attempt = Attempt("bf16, full frame", "bf16", "cuda:0", (0,), "finished", "finished", 14.6, int(5.2 * gib))
     peak = Peak(6 * gib, int(4.8 * gib), int(5.7 * gib), "measured: somewhere")
-    report = decode_report(Decoded(torch.zeros(1), [attempt]), peak)
+    report = finished_report(Decoded(torch.zeros(1), [attempt], peak=peak), WORDS)
     assert (report.level, report.title, report.figure) == ("ok", "Decoded as it is", "14.6\u00a0s")
     assert report.as_text().splitlines()[1] == (
         "bf16, full frame, peak 5.2 GiB; estimate 4.8–5.7 GiB for the full frame"
@@ -174,9 +176,10 @@ def test_the_report_of_one_attempt_is_one_line(pack):
 
 
 def test_the_report_of_several_attempts_numbers_them_with_their_reasons(pack):
-    from headroom.core.vae import Peak
-    from headroom.tensors.decode.options import Attempt, Decoded
-    from headroom.tensors.decode.report import decode_report
+    from headroom.tensors.decode.job import WORDS
+    from headroom.tensors.decode.ladder import Decoded
+    from headroom.tensors.ladder.options import Attempt
+    from headroom.tensors.ladder.report import finished_report
 
     gib = 2**30
     attempts = [
@@ -186,7 +189,7 @@ def test_the_report_of_several_attempts_numbers_them_with_their_reasons(pack):
         ),
     ]
     decoded = Decoded(torch.zeros(1), attempts, approximate=True, saved_latent="latents/headroom_00001_.latent")
-    report = decode_report(decoded, Peak(None, None, None, "unknown"))
+    report = finished_report(decoded, WORDS)
     assert report.level == "info"
     assert report.as_text().splitlines() == [
         "Decoded in tiles: approximate (43.0\u00a0s)",

@@ -24,8 +24,8 @@ from fakes.scripted_vae import (
 
 from headroom.core.errors import DecodeFailed, LatentError, UnknownLayout, VaeWithoutWeights, WrongVae
 from headroom.tensors.decode.ladder import decode_safely
-from headroom.tensors.decode.memory import DecodeMemory
-from headroom.tensors.decode.options import Options
+from headroom.tensors.ladder.memory import LadderMemory
+from headroom.tensors.ladder.options import Options
 
 FP16, BF16, FP32 = torch.float16, torch.bfloat16, torch.float32
 
@@ -39,7 +39,7 @@ def latent(*shape: int) -> torch.Tensor:
 def go(vae, samples, host=None, options=None, **more):
     """Runs the ladder without any lesson of another test."""
     host = host or ScriptedHost(vae.log)
-    return decode_safely(vae, samples, host, options or Options(), memory=more.pop("memory", DecodeMemory()), **more)
+    return decode_safely(vae, samples, host, options or Options(), memory=more.pop("memory", LadderMemory()), **more)
 
 
 def steps(decoded) -> list[tuple[str, str]]:
@@ -386,6 +386,20 @@ def test_a_grid_that_is_bad_from_the_start_is_given_up_early():
     assert decoded.attempts[-1].outcome == "finished"
 
 
+def test_a_blend_that_is_bad_although_its_tiles_are_sound_is_seen():
+    """The clamp would turn its Inf into white. The check does not rest on our own arithmetic of overlaps."""
+
+    class Unblended(ScriptedVae):
+        def decode_tiled_(self, *given):
+            return super().decode_tiled_(*given) + (float("inf") if self.vae_dtype is BF16 else 0)
+
+    vae, samples = Unblended(), latent(1, 4, 96, 96)
+    decoded = go(vae, samples, options=Options(start="tiled"))
+    assert [attempt.outcome for attempt in decoded.attempts] == ["not finite", "finished"]
+    assert decoded.attempts[0].reason == "Inf in the output"
+    assert torch.equal(decoded.images, picture(samples))
+
+
 # ---- where to start ----
 
 
@@ -593,7 +607,7 @@ def test_a_vae_on_the_cpu_has_no_eviction_and_no_cpu_rung():
 
 
 def test_a_precision_that_worked_is_where_the_next_decode_starts():
-    vae, memory = ScriptedVae(nan_in({BF16})), DecodeMemory()
+    vae, memory = ScriptedVae(nan_in({BF16})), LadderMemory()
     go(vae, latent(1, 4, 16, 16), memory=memory)
     again = go(vae, latent(1, 4, 16, 16), memory=memory)
     assert steps(again) == [("fp32, full frame", "finished")]
@@ -603,7 +617,7 @@ def test_a_precision_that_worked_is_where_the_next_decode_starts():
 
 def test_a_tiling_is_kept_only_while_memory_is_as_short_as_it_was():
     """One bad moment must not degrade a whole session."""
-    vae, memory = ScriptedVae(out_of_memory(63 * 63)), DecodeMemory()
+    vae, memory = ScriptedVae(out_of_memory(63 * 63)), LadderMemory()
     low = {"cuda:0": 2 * GIB, "cpu": 32 * GIB}
     go(vae, latent(1, 4, 64, 64), ScriptedHost(vae.log, free=dict(low)), memory=memory)
     again = go(vae, latent(1, 4, 64, 64), ScriptedHost(vae.log, free=dict(low)), memory=memory)

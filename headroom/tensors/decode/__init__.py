@@ -1,5 +1,1 @@
-"""The decode ladder: NaN asks for precision, out-of-memory asks for space, and the two are never mixed up.
-
-``ladder`` walks the rungs, ``attempt`` runs one of them on a private copy of the VAE, ``watch`` sees what the decoder
-returns, ``kinds`` knows what sort of VAE it is, ``memory`` keeps what worked for the session.
-"""
+"""VAE decode on the ladder: what of it is decode's own. The ladder itself stands in ``headroom/tensors/ladder``."""

@@ -1,4 +1,4 @@
-"""Stands between the host's decode and the VAE's module and sees every raw output.
+"""Stands between the host and the VAE's module and sees every raw output.
 
 It wraps the module only on our private copy of the VAE object. A module that streams returns None and fills
 ``output_buffer``; a module that tiles by itself is seen as a whole.
@@ -19,7 +19,7 @@ GIVE_UP_AFTER = 3
 
 
 class AllTilesBad(Exception):
-    """The first tiles all came out non-finite; the rest of the grid is not worth decoding in this precision."""
+    """The first tiles all came out non-finite; the rest of the grid is not worth doing in this precision."""
 
 
 class OutOfMemory(Exception):
@@ -32,6 +32,8 @@ class WatchedModule:
     def __init__(self, module: Any, check_interrupt: Callable[[], None]) -> None:
         self._module = module
         self._check_interrupt = check_interrupt
+        self.on_output: Callable[[torch.Tensor], None] | None = None
+        """Called with what the module returns, where it returns anything."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._module, name)
@@ -40,25 +42,36 @@ class WatchedModule:
         """The module's decode."""
         return self._called(self._module.decode, samples, *args, **kwargs)
 
+    def encode(self, pixels: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        """The module's encode."""
+        return self._called(self._module.encode, pixels, *args, **kwargs)
+
     def decode_tiled(self, samples: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         """The tiled decode of a module that tiles by itself."""
         return self._called(self._module.decode_tiled, samples, *args, **kwargs)
 
+    def encode_tiled(self, pixels: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        """The tiled encode of a module that tiles by itself."""
+        return self._called(self._module.encode_tiled, pixels, *args, **kwargs)
+
     def _called(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         self._check_interrupt()
         try:
-            return call(*args, **kwargs)
+            out = call(*args, **kwargs)
         except (RuntimeError, MemoryError) as error:
             if is_out_of_memory(error):
                 raise OutOfMemory(str(error)) from None
             raise
+        if self.on_output is not None and out is not None:
+            self.on_output(out)
+        return out
 
 
 class TileGrid:
     """What is known of one item's tiles, across passes in rising precision.
 
-    Blending is linear, so a pass that puts zeros for the tiles it does not decode adds up with the others to the exact
-    blend. The first pass decodes all tiles and puts zeros for the bad ones; the next decodes only those.
+    Blending is linear, so a pass that puts zeros for the tiles it does not do adds up with the others to the exact
+    blend. The first pass does all tiles and puts zeros for the bad ones; the next does only those.
     """
 
     def __init__(self) -> None:
@@ -92,14 +105,14 @@ class WatchedTiles(WatchedModule):
         self._index = -1
         self._still_bad: set[int] = set()
 
-    def decode(self, samples: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-        """One tile: decoded if this pass wants it, zeros if not or if it comes out non-finite."""
+    def _called(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """One tile: done if this pass wants it, zeros if not or if it comes out non-finite."""
         self._index += 1
         index = self._index
         if self._wanted is not None and index not in self._wanted:
             shape, dtype, device = self._grid.shapes[index]
             return torch.zeros(shape, dtype=dtype, device=device)
-        out = super().decode(samples, *args, **kwargs)
+        out = super()._called(call, *args, **kwargs)
         self._grid.shapes[index] = (out.shape, out.dtype, out.device)
         if self._judged and not is_finite(out):
             self.saw_nan = self.saw_nan or bool(out.isnan().any())

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import torch
+
+from ...core.vae import UNKNOWN_PEAK, Peak
 
 STARTS = ("auto", "full frame", "tiled")
 PRECISIONS = ("auto", "at least bf16", "fp32")
@@ -26,6 +28,24 @@ class Options:
 
 
 @dataclass(frozen=True)
+class Words:
+    """How a direction is spoken of."""
+
+    noun: str
+    """ "decode", "encode"."""
+    done: str
+    """ "Decoded"."""
+    going_on: str
+    """ "Decoding"."""
+    item: str
+    """What a batch is made of: "item", "image"."""
+    damaged: str
+    """The advice when no precision helps."""
+    rescue: str
+    """What became of the input when every rung failed; ``{saved}`` is the file's name, where one is saved."""
+
+
+@dataclass(frozen=True)
 class Attempt:
     """One rung that was tried."""
 
@@ -42,19 +62,20 @@ class Attempt:
 
 
 @dataclass
-class Decoded:
-    """What came out: images [B, H, W, C] or [B, T, H, W, C], and how."""
+class Climbed:
+    """What came out, [items, ...] in the layout of the direction, and how."""
 
-    images: torch.Tensor
+    out: torch.Tensor
     attempts: Sequence[Attempt]
     notices: Sequence[str] = ()
     approximate: bool = False
-    """Some of it was decoded in tiles by a VAE that does not tile by itself."""
+    """Some of it was done in tiles by a VAE that does not tile by itself."""
     saved_latent: str | None = None
-    facts: dict[str, Any] = field(default_factory=dict)
+    peak: Peak = UNKNOWN_PEAK
+    """What one whole item was estimated to take in the VAE's own precision."""
 
 
-class DecodeHost(Protocol):
+class LadderHost(Protocol):
     """What the ladder asks of the running ComfyUI. Sizes are bytes, None where unknown."""
 
     @property

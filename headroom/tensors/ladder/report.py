@@ -1,4 +1,4 @@
-"""What VAE Decode (Safe) says: every attempt with its reason, its time and its peak."""
+"""What VAE Decode (Safe) and VAE Encode (Safe) say: every attempt with its reason, its time and its peak."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from ...core.ranges import named
 from ...core.report import Block, Level, Report, Row, Table, Text
 from ...core.units import GIB, duration, gib, number
 from ...core.vae import Peak
-from .options import Attempt, Decoded
+from .options import Attempt, Climbed, Words
 
 MOST_CAUSES = 2
 
 
-def decode_report(decoded: Decoded, peak: Peak, causes: Sequence[Cause] = ()) -> Report:
-    """The report of a decode that finished."""
-    attempts = decoded.attempts
-    level, title = _headline(decoded)
-    saved = [Text(f"The latent is saved as `{decoded.saved_latent}`.")] if decoded.saved_latent else []
+def finished_report(climbed: Climbed, words: Words, causes: Sequence[Cause] = ()) -> Report:
+    """The report of a run that finished."""
+    attempts = climbed.attempts
+    level, title = _headline(climbed, words)
+    saved = [Text(f"The latent is saved as `{climbed.saved_latent}`.")] if climbed.saved_latent else []
     single = len(attempts) == 1
-    blocks: list[Block] = [Text(_in_one_line(attempts[0], peak), muted=True)] if single else [_table(attempts)]
-    blocks += [Text(notice) for notice in decoded.notices]
+    blocks: list[Block] = [Text(_in_one_line(attempts[0], climbed.peak), muted=True)] if single else [_table(attempts)]
+    blocks += [Text(notice) for notice in climbed.notices]
     return Report(
-        level="info" if decoded.notices and level == "ok" else level,
+        level="info" if climbed.notices and level == "ok" else level,
         title=title,
         figure=duration(sum(attempt.seconds for attempt in attempts)),
         blocks=(*blocks, *_likely(causes), *saved),
-        facts=_facts(attempts, causes, decoded, peak),
+        facts=_facts(attempts, causes, climbed),
         made_at=time.time(),
     )
 
@@ -45,9 +45,9 @@ def running_report(attempts: Sequence[Attempt]) -> Report:
     )
 
 
-def failed_report(text: str, attempts: Sequence[Attempt] = (), causes: Sequence[Cause] = ()) -> Report:
-    """The report of a decode that did not succeed, or was refused before any attempt."""
-    title = f"Failed: {attempts[-1].reason}" if attempts else "Not decoded"
+def failed_report(text: str, words: Words, attempts: Sequence[Attempt] = (), causes: Sequence[Cause] = ()) -> Report:
+    """The report of a run that did not succeed, or was refused before any attempt."""
+    title = f"Failed: {attempts[-1].reason}" if attempts else f"Not {words.done.lower()}"
     blocks: list[Block] = [_table(attempts)] if attempts else []
     told, _, _ = text.partition(" Tried: ")
     return Report(
@@ -59,18 +59,18 @@ def failed_report(text: str, attempts: Sequence[Attempt] = (), causes: Sequence[
     )
 
 
-def _headline(decoded: Decoded) -> tuple[Level, str]:
-    first, last = decoded.attempts[0], decoded.attempts[-1]
-    if decoded.approximate:
-        return "info", "Decoded in tiles: approximate"
-    if len(decoded.attempts) == 1:
-        return "ok", "Decoded as it is" if "full frame" in first.how else f"Decoded with {first.how}"
+def _headline(climbed: Climbed, words: Words) -> tuple[Level, str]:
+    first, last = climbed.attempts[0], climbed.attempts[-1]
+    if climbed.approximate:
+        return "info", f"{words.done} in tiles: approximate"
+    if len(climbed.attempts) == 1:
+        return "ok", f"{words.done} as it is" if "full frame" in first.how else f"{words.done} with {first.how}"
     if last.device == "cpu" and first.device != "cpu":
-        return "info", "Decoded on the CPU"
+        return "info", f"{words.done} on the CPU"
     if last.dtype != first.dtype:
-        some = f"{named('item', last.items)} " if len(last.items) < len(first.items) else ""
-        return "ok", f"Decoded; {some}in {last.dtype}" if some else f"Decoded in {last.dtype}"
-    return "ok", "Decoded after memory was made free"
+        some = f"{named(words.item, last.items)} " if len(last.items) < len(first.items) else ""
+        return "ok", f"{words.done}; {some}in {last.dtype}" if some else f"{words.done} in {last.dtype}"
+    return "ok", f"{words.done} after memory was made free"
 
 
 def _table(attempts: Sequence[Attempt]) -> Table:
@@ -98,11 +98,9 @@ def _likely(causes: Sequence[Cause]) -> list[Text]:
     return [Text(cause.text, lead="Or" if place else "Likely") for place, cause in enumerate(causes[:MOST_CAUSES])]
 
 
-def _facts(
-    attempts: Sequence[Attempt], causes: Sequence[Cause] = (), decoded: Decoded | None = None, peak: Peak | None = None
-) -> dict[str, Any]:
+def _facts(attempts: Sequence[Attempt], causes: Sequence[Cause] = (), climbed: Climbed | None = None) -> dict[str, Any]:
     facts: dict[str, Any] = {
-        "finished": decoded is not None,
+        "finished": climbed is not None,
         "attempts": [
             {
                 "how": attempt.how,
@@ -118,17 +116,14 @@ def _facts(
         ],
         "causes": [cause.as_json() for cause in causes],
     }
-    if decoded is not None:
+    if climbed is not None:
         facts |= {
-            "approximate": decoded.approximate,
-            "notices": list(decoded.notices),
-            "saved_latent": decoded.saved_latent,
-        }
-    if peak is not None:
-        facts |= {
-            "reserved_by_host_bytes": peak.reserved_by_host_bytes,
-            "peak_low_bytes": peak.low_bytes,
-            "peak_high_bytes": peak.high_bytes,
-            "peak_source": peak.source,
+            "approximate": climbed.approximate,
+            "notices": list(climbed.notices),
+            "saved_latent": climbed.saved_latent,
+            "reserved_by_host_bytes": climbed.peak.reserved_by_host_bytes,
+            "peak_low_bytes": climbed.peak.low_bytes,
+            "peak_high_bytes": climbed.peak.high_bytes,
+            "peak_source": climbed.peak.source,
         }
     return facts

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
 
 from ...core.tiles import Tile, candidates, largest_that_fits
 from ...core.units import gib
-from ...core.vae import Peak
 from ..names import dtype_name
 from .attempt import Space
-from .kinds import VaeKind, frames_of, peak_of
-from .memory import DecodeMemory
-from .options import DecodeHost, Options
+from .job import Job
+from .memory import LadderMemory
+from .options import LadderHost, Options
 
 CPU = torch.device("cpu")
 _WIDENING = (torch.float16, torch.bfloat16, torch.float32)
@@ -35,22 +33,18 @@ class Position:
 
 
 class Rungs:
-    """The order of the rungs for one latent. ``notices`` says why the start is not the plain one."""
+    """The order of the rungs for one job. ``notices`` says why the start is not the plain one."""
 
-    def __init__(
-        self, vae: Any, kind: VaeKind, samples: torch.Tensor, host: DecodeHost, options: Options, memory: DecodeMemory
-    ) -> None:
-        self._vae, self._kind, self._host, self._options, self._memory = vae, kind, host, options, memory
-        self._shape = tuple(samples.shape)
-        self._frames = frames_of(samples)
+    def __init__(self, job: Job, host: LadderHost, options: Options, memory: LadderMemory) -> None:
+        self._vae, self._job, self._host, self._options, self._memory = job.vae, job, host, options, memory
         self.notices: list[str] = []
+        kind = job.kind
         self._tiles = candidates(
-            self._shape[-2],
-            self._shape[-1],
+            *job.latent_shape[-2:],
             ratio=kind.ratio,
             dims=kind.dims,
             smallest_px=options.smallest_tile_px,
-            frames=self._frames,
+            frames=job.frames,
             cut_time=kind.dims == 3 and not kind.causal,
         )
 
@@ -58,14 +52,6 @@ class Rungs:
     def own_device(self) -> torch.device:
         """The device that the host gave the VAE."""
         return torch.device(self._vae.device)
-
-    @property
-    def area(self) -> int:
-        """Latent elements of one item, frames included."""
-        area = 1
-        for length in self._shape[2:]:
-            area *= length
-        return area
 
     # ---- the start ----
 
@@ -77,7 +63,7 @@ class Rungs:
         if self._options.start == "full frame":
             return Position(dtype)
         free = self._host.free_bytes(self.own_device)
-        remembered = self._memory.space_for(self._vae, self.area, free)
+        remembered = self._memory.space_for(self._vae, self._job.area, free)
         if remembered is not None and (remembered.own_tiles or remembered.tile in self._tiles):
             self.notices.append("Tiled from the start: the full frame did not fit earlier in this session")
             return Position(dtype, remembered)
@@ -89,7 +75,7 @@ class Rungs:
         Where the driver spills silently no error would come, only minutes of crawling (ComfyUI #5737), so there the
         upper end of the range counts.
         """
-        peak = self.peak(dtype)
+        peak = self._job.peak(dtype)
         need = peak.high_bytes if self._host.spills_silently else peak.low_bytes
         if free is None or need is None:
             return None
@@ -140,7 +126,7 @@ class Rungs:
     def more_space(self, at: Position, pending: int) -> Position | None:
         """What needs less memory at once; None when nothing does. ``pending`` is the number of items left.
 
-        A batch is decoded one item at a time before it is cut into tiles: that gives the same picture, tiles do not.
+        A batch is done one item at a time before it is cut into tiles: that gives the same result, tiles do not.
         """
         whole = at.space.tile is None and not at.space.own_tiles
         single = replace(at.space, one_by_one=whole and pending > 1)
@@ -155,7 +141,7 @@ class Rungs:
         return None if device.type == "cpu" else self._cpu(pending)
 
     def _smaller(self, at: Position, device: torch.device) -> Space | None:
-        if self._kind.own_tiling:
+        if self._job.kind.own_tiling:
             return None if at.space.own_tiles else Space(own_tiles=True)
         if at.space.tile is None:
             return self.tiling(at.dtype, device)
@@ -163,8 +149,8 @@ class Rungs:
         return Space(tile=self._tiles[following]) if following < len(self._tiles) else None
 
     def tiling(self, dtype: torch.dtype, device: torch.device) -> Space | None:
-        """The largest tile whose estimate fits into what the device has free; None if the latent is too small."""
-        if self._kind.own_tiling:
+        """The largest tile whose estimate fits into what the device has free; None if it is too small for one."""
+        if self._job.kind.own_tiling:
             return Space(own_tiles=True)
         if not self._tiles:
             return None
@@ -174,7 +160,7 @@ class Rungs:
     def _cpu(self, pending: int) -> Position | None:
         """The last rung: fp32 on the CPU, in tiles where RAM is short or the user asked for tiles."""
         rule = self._options.allow_cpu
-        is_video = self._kind.dims == 3 and self._frames > 1
+        is_video = self._job.kind.dims == 3 and self._job.frames > 1
         if rule == "never" or (rule == "images only" and is_video):
             return None
         space: Space | None = Space(one_by_one=pending > 1)
@@ -184,18 +170,12 @@ class Rungs:
 
     # ---- estimates ----
 
-    def peak(self, dtype: torch.dtype) -> Peak:
-        """The range of bytes for one item's full frame."""
-        return peak_of(self._vae, self._kind, self._shape, dtype)
-
     def ram_is_short(self, at: Position) -> bool:
         """Whether the estimate for a rung on the CPU exceeds the RAM that is available."""
         available = self._host.free_bytes(CPU)
-        need = self._tile_need(at.space.tile, at.dtype) if at.space.tile else self.peak(at.dtype).low_bytes
+        need = self._tile_need(at.space.tile, at.dtype) if at.space.tile else self._job.peak(at.dtype).low_bytes
         return need is not None and available is not None and need > available
 
     def _tile_need(self, tile: Tile, dtype: torch.dtype) -> int | None:
-        sides = [min(tile.side, length) for length in self._shape[-2:]]
-        frames = [min(tile.frames or self._frames, self._frames)] if len(self._shape) == 5 else []
-        peak = peak_of(self._vae, self._kind, (1, self._shape[1], *frames, *sides), dtype)
+        peak = self._job.peak(dtype, tile)
         return peak.high_bytes if peak.high_bytes is not None else peak.reserved_by_host_bytes

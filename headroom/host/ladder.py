@@ -1,8 +1,7 @@
-"""What the decode ladder asks of the running ComfyUI (the DecodeHost of headroom/tensors/decode/options.py)."""
+"""What the ladder asks of the running ComfyUI (the LadderHost of headroom/tensors/ladder/options.py)."""
 
 from __future__ import annotations
 
-import gc
 import logging
 import sys
 from collections.abc import Callable
@@ -12,13 +11,10 @@ import comfy.model_management as management
 import comfy.utils
 import torch
 
-from . import latents, widen
-
-_EVERYTHING = 1e30
-"""Bytes to free: more than any card has, as the host's own unload_all_models asks for."""
+from . import latents, memory, widen
 
 
-class ComfyDecodeHost:
+class ComfyLadderHost:
     """The running ComfyUI, for one node's run."""
 
     def __init__(self, prompt: Any = None) -> None:
@@ -43,19 +39,12 @@ class ComfyDecodeHost:
         """Bytes of other models on the VAE's device; on the CPU nothing is gained by unloading (it stays in RAM)."""
         if vae.device.type == "cpu":
             return 0
-        others = [entry for entry in management.current_loaded_models if not _is_of(entry, vae)]
+        others = [entry for entry in management.current_loaded_models if not memory.is_of(entry, vae.patcher)]
         return sum(int(o.model.loaded_size()) for o in others if o.model is not None and o.device == vae.device)
 
     def evict_others(self, vae: Any) -> None:
-        """Unloads the other models from the VAE's device, garbage first, then empties torch's cache.
-
-        An explicit free_memory also evicts models under dynamic VRAM, which the host's load_models_gpu never does for
-        another dynamic model (ComfyUI #15453).
-        """
-        gc.collect()
-        keep = [entry for entry in management.current_loaded_models if _is_of(entry, vae)]
-        management.free_memory(_EVERYTHING, vae.device, keep_loaded=keep)
-        management.soft_empty_cache()
+        """Unloads the other models from the VAE's device (see headroom/host/memory.py)."""
+        memory.evict([vae.device], [vae.patcher])
 
     def supports_bf16(self, device: torch.device) -> bool:
         """The host's own rule; it never offers bf16 on the CPU."""
@@ -94,8 +83,3 @@ class ComfyDecodeHost:
     def log(self, text: str) -> None:
         """A line in ComfyUI's log."""
         logging.info(text)
-
-
-def _is_of(entry: Any, vae: Any) -> bool:
-    """Whether a loaded model is this VAE or a clone of its patcher; its weak reference may be dead."""
-    return entry.model is not None and entry.model.is_clone(vae.patcher)

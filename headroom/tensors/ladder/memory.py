@@ -17,18 +17,21 @@ class Lesson:
     """What was learned about one VAE."""
 
     dtype: torch.dtype | None = None
-    """The precision that gave a sound image after a narrower one did not."""
+    """The precision that gave a sound result after a narrower one did not."""
     from_dtype: torch.dtype | None = None
     space: Space | None = None
     """The tiling that fitted after more did not."""
     area: int = 0
-    """Latent elements (frames included) of the decode that did not fit."""
+    """Latent elements (frames included) of what did not fit."""
     free_bytes: int | None = None
     """Free memory at that failure."""
 
 
-class DecodeMemory:
-    """Lessons by VAE: by its file where known, else by its module for as long as that lives."""
+class LadderMemory:
+    """Lessons by VAE: by its file where known, else by its module for as long as that lives.
+
+    Decode and encode have one each: an encoder can be sound in a precision in which its decoder is not.
+    """
 
     def __init__(self) -> None:
         self._by_file: dict[Hashable, Lesson] = {}
@@ -55,7 +58,7 @@ class DecodeMemory:
         return lesson.dtype if lesson.from_dtype == vae.vae_dtype else None
 
     def space_for(self, vae: Any, area: int, free_bytes: int | None) -> Space | None:
-        """The tiling to start with; None once there is more memory than at the failure, or less to decode."""
+        """The tiling to start with; None once there is more memory than at the failure, or less to do."""
         lesson = self.get(vae)
         if lesson.space is None or area < lesson.area:
             return None
@@ -72,7 +75,3 @@ def file_of(vae: Any) -> Hashable | None:
     except (TypeError, IndexError):
         return None
     return path if isinstance(path, str) else None
-
-
-SESSION = DecodeMemory()
-"""The memory of the running ComfyUI."""

@@ -1,4 +1,4 @@
-"""The decode's attempts in words."""
+"""The attempts in words."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from ...core.ranges import named
 from ...core.units import size
 from ..names import dtype_name
 from .attempt import Result
-from .kinds import VaeKind
-from .options import Attempt
+from .job import Job
+from .options import Attempt, Words
 from .rungs import Position
 
 
-def how(at: Position, kind: VaeKind, items: Sequence[int], total: int) -> str:
+def how(at: Position, job: Job, items: Sequence[int]) -> str:
     """``fp16, full frame``; ``fp32, items 1 and 3, 512 px tiles, overlap 64``."""
     words = [dtype_name(at.dtype) + (" on the CPU" if at.on_cpu else "")]
-    if len(items) < total:
-        words.append(named("item", items))
+    if len(items) < job.items:
+        words.append(named(job.words.item, items))
     if at.space.own_tiles:
         words.append("the VAE's own tiles")
     elif at.space.tile is not None:
-        words.append(at.space.tile.describe(kind.ratio))
+        words.append(at.space.tile.describe(job.kind.ratio))
     else:
         words.append("full frame, one by one" if at.space.one_by_one else "full frame")
     if at.evicted and not at.on_cpu:
@@ -30,7 +30,7 @@ def how(at: Position, kind: VaeKind, items: Sequence[int], total: int) -> str:
     return ", ".join(words)
 
 
-def reason(result: Result, total: int) -> str:
+def reason(result: Result, job: Job) -> str:
     """Why an attempt ended: ``finished``, ``NaN in items 1 and 3 of 4``, ``out of memory: asked 3.1 GiB``."""
     if result.oom_text is not None:
         return out_of_memory(result.oom_text)
@@ -38,7 +38,7 @@ def reason(result: Result, total: int) -> str:
         return "finished"
     if result.bad_tiles is not None:
         return f"{result.what} in {result.bad_tiles[0]} of {result.bad_tiles[1]} tiles"
-    return f"{result.what} in {named('item', result.bad, total) if total > 1 else 'the output'}"
+    return f"{result.what} in {named(job.words.item, result.bad, job.items) if job.items > 1 else 'the output'}"
 
 
 def out_of_memory(text: str) -> str:
@@ -49,17 +49,17 @@ def out_of_memory(text: str) -> str:
     return "out of memory" + (f": {', '.join(parts)}" if parts else "")
 
 
-def failure(attempts: Sequence[Attempt], result: Result, saved: str, cpu_was_tried: bool) -> str:
-    """The error when nothing is left to try: what happened, what to do, where the latent is."""
+def failure(attempts: Sequence[Attempt], result: Result, words: Words, saved: str | None, cpu_was_tried: bool) -> str:
+    """The error when nothing is left to try: what happened, what to do, where the input is."""
     if result.oom_text is None:
-        advice = "The VAE's weights may be damaged: load another file."
+        advice = words.damaged
     elif cpu_was_tried:
-        advice = "Close other programs or decode a smaller size."
+        advice = f"Close other programs or {words.noun} a smaller size."
     else:
         advice = "Set allow_cpu to always, set smallest_tile lower, or close other programs."
     tried = "; ".join(f"{attempt.how}: {attempt.reason}" for attempt in attempts)
+    number = f"{len(attempts)} attempt{'s' if len(attempts) > 1 else ''}"
     return (
-        f"The decode failed after {len(attempts)} attempts: {attempts[-1].reason}. {advice} "
-        f"The latent is saved as {saved} in the output folder: move it to the input folder and open it with "
-        f"Load Latent. Tried: {tried}."
+        f"The {words.noun} failed after {number}: {attempts[-1].reason}. {advice} "
+        f"{words.rescue.format(saved=saved)} Tried: {tried}."
     )
