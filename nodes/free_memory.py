@@ -7,9 +7,7 @@ from typing import Any
 
 from comfy_api.latest import io
 
-from ..headroom.core.free_report import free_report
-from ..headroom.core.freeing import CHOICES, NOT_CONNECTED, PASSED
-from ..headroom.host.freeing import free_memory
+from ..headroom.core.choices import FREE_CHOICES, NOT_CONNECTED, PASSED
 from .common import CATEGORY, resends_report
 
 
@@ -34,7 +32,7 @@ class FreeMemory(io.ComfyNode):
                 ),
                 io.Combo.Input(
                     "free",
-                    options=list(CHOICES),
+                    options=list(FREE_CHOICES),
                     default=NOT_CONNECTED,
                     optional=True,
                     tooltip=(
@@ -59,6 +57,9 @@ class FreeMemory(io.ComfyNode):
         cls, anything: Any, free: str = NOT_CONNECTED, model: Any = None, clip: Any = None, vae: Any = None
     ) -> io.NodeOutput:
         """Frees, measures and reports."""
+        from ..headroom.core.free_report import free_report
+        from ..headroom.host.freeing import free_memory
+
         started = time.perf_counter()
         freed = free_memory(free, {PASSED: anything, "model": model, "clip": clip, "vae": vae})
         report = free_report(freed, time.perf_counter() - started, time.time())

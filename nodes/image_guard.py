@@ -7,15 +7,7 @@ from typing import Any
 
 from comfy_api.latest import io
 
-from ..headroom.core.errors import NonFiniteImage, OddImage
-from ..headroom.core.image import MODES, NOTICE, ODDITY_RULES
-from ..headroom.core.image_causes import likely
-from ..headroom.core.image_report import Action, image_report, odd_error
-from ..headroom.core.latent import BLOCK, STOP
-from ..headroom.core.latent_report import Run, error_text
-from ..headroom.host.events import send_report
-from ..headroom.host.facts import host_facts, remember
-from ..headroom.tensors.image_guard import guard
+from ..headroom.core.choices import BLOCK, IMAGE_MODES, NOTICE, ODDITY_RULES, STOP
 from .common import CATEGORY, resends_report, source_of
 
 
@@ -36,7 +28,7 @@ class ImageGuard(io.ComfyNode):
                 io.MatchType.Input("media", template=media, tooltip="The image, mask or audio to check."),
                 io.Combo.Input(
                     "mode",
-                    options=list(MODES),
+                    options=list(IMAGE_MODES),
                     default=STOP,
                     optional=True,
                     tooltip="What to do about NaN and Inf. A clean image is always passed on untouched.",
@@ -64,6 +56,14 @@ class ImageGuard(io.ComfyNode):
         Raises:
             ImageError: NonFiniteImage or OddImage where the run is to stop; itself where this is none of the three.
         """
+        from ..headroom.core.errors import NonFiniteImage, OddImage
+        from ..headroom.core.image_causes import likely
+        from ..headroom.core.image_report import Action, image_report, odd_error
+        from ..headroom.core.latent_report import Run, error_text
+        from ..headroom.host.events import send_report
+        from ..headroom.host.facts import host_facts, remember
+        from ..headroom.tensors.image_guard import guard
+
         started = time.perf_counter()
         guarded = guard(media, mode, oddities)
         seconds = time.perf_counter() - started

@@ -7,14 +7,7 @@ from typing import Any
 
 from comfy_api.latest import io
 
-from ..headroom.core import causes
-from ..headroom.core.errors import NonFiniteLatent
-from ..headroom.core.facts import with_latent
-from ..headroom.core.latent import BLOCK, MODES, STOP
-from ..headroom.core.latent_report import Run, error_text, latent_report
-from ..headroom.host.events import send_report
-from ..headroom.host.facts import host_facts, remember
-from ..headroom.tensors.guard import guard
+from ..headroom.core.choices import BLOCK, LATENT_MODES, STOP
 from .common import CATEGORY, resends_report, source_of
 
 
@@ -34,7 +27,7 @@ class LatentGuard(io.ComfyNode):
                 io.Latent.Input("samples", tooltip="The latent to check: image, video, audio, or audio and video."),
                 io.Combo.Input(
                     "mode",
-                    options=list(MODES),
+                    options=list(LATENT_MODES),
                     default=STOP,
                     optional=True,
                     tooltip="What to do when the latent holds NaN or Inf. A clean one is always passed on untouched.",
@@ -55,6 +48,14 @@ class LatentGuard(io.ComfyNode):
         Raises:
             LatentError: NonFiniteLatent where the run is to stop; UnknownLayout and others where this is no latent.
         """
+        from ..headroom.core import causes
+        from ..headroom.core.errors import NonFiniteLatent
+        from ..headroom.core.facts import with_latent
+        from ..headroom.core.latent_report import Run, error_text, latent_report
+        from ..headroom.host.events import send_report
+        from ..headroom.host.facts import host_facts, remember
+        from ..headroom.tensors.guard import guard
+
         started = time.perf_counter()
         guarded = guard(samples, mode)
         seconds = time.perf_counter() - started

@@ -7,9 +7,7 @@ from typing import Any
 
 from comfy_api.latest import io
 
-from ..headroom.core.sampling import MODES, OFF, STOP
-from ..headroom.core.sampling_report import off_report, watching_report
-from ..headroom.host.sampling import guarded
+from ..headroom.core.choices import MODEL_MODES, OFF, STOP
 from .common import CATEGORY
 
 
@@ -33,7 +31,7 @@ class ModelGuard(io.ComfyNode):
                 io.Model.Input("model", tooltip="The model to watch. Put this node last before the sampler."),
                 io.Combo.Input(
                     "mode",
-                    options=list(MODES),
+                    options=list(MODEL_MODES),
                     default=STOP,
                     optional=True,
                     tooltip=(
@@ -49,6 +47,9 @@ class ModelGuard(io.ComfyNode):
     @classmethod
     def execute(cls, model: Any, mode: str = STOP) -> io.NodeOutput:
         """Sets the watch; the samplers behind it do the rest."""
+        from ..headroom.core.sampling_report import off_report, watching_report
+        from ..headroom.host.sampling import guarded
+
         if mode == OFF:
             return io.NodeOutput(model, ui=off_report(time.time()).as_ui())
         watched = guarded(model, mode, cls.hidden.unique_id)

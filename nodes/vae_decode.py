@@ -6,18 +6,9 @@ from typing import Any
 
 from comfy_api.latest import io
 
-from ..headroom.core.errors import HeadroomError, LadderFailed
-from ..headroom.host.events import send_report
-from ..headroom.host.facts import remember
-from ..headroom.host.ladder import ComfyLadderHost
-from ..headroom.tensors.decode.job import WORDS
-from ..headroom.tensors.decode.kinds import kind_of
-from ..headroom.tensors.decode.ladder import decode_safely
-from ..headroom.tensors.decode.latent_input import BAD_LATENT_RULES, STOP, prepare
-from ..headroom.tensors.ladder.options import Options
-from ..headroom.tensors.ladder.report import failed_report, finished_report
+from ..headroom.core.choices import AUTO, BAD_LATENT_RULES, IMAGES_ONLY, STOP
 from .common import CATEGORY, resends_report
-from .vae_ladder import ladder_inputs, likely_causes, tell
+from .vae_ladder import ladder_inputs
 
 
 class VaeDecodeSafe(io.ComfyNode):
@@ -57,10 +48,10 @@ class VaeDecodeSafe(io.ComfyNode):
         cls,
         samples: Any,
         vae: Any,
-        start: str = "auto",
+        start: str = AUTO,
         smallest_tile: int = 256,
-        precision: str = "auto",
-        allow_cpu: str = "images only",
+        precision: str = AUTO,
+        allow_cpu: str = IMAGES_ONLY,
         bad_latent: str = STOP,
     ) -> io.NodeOutput:
         """Checks the latent, walks the ladder and reports.
@@ -68,8 +59,19 @@ class VaeDecodeSafe(io.ComfyNode):
         Raises:
             HeadroomError: the inputs cannot be decoded, or every rung failed; the latent is saved then.
         """
+        from ..headroom.core.errors import HeadroomError, LadderFailed
+        from ..headroom.host.events import send_report
+        from ..headroom.host.facts import remember
+        from ..headroom.host.ladder import ComfyLadderHost
+        from ..headroom.host.ladder_reports import likely_causes, tell
+        from ..headroom.tensors.decode.job import WORDS
+        from ..headroom.tensors.decode.kinds import kind_of
+        from ..headroom.tensors.decode.ladder import decode_safely
+        from ..headroom.tensors.decode.latent_input import prepare
+        from ..headroom.tensors.ladder.options import Options
+        from ..headroom.tensors.ladder.report import failed_report, finished_report
+
         node_id = cls.hidden.unique_id
-        options = Options(start, smallest_tile, precision, allow_cpu)
         try:
             kind_of(vae)  # A VAE that cannot be used is named before a latent that cannot.
             prepared = prepare(samples, bad_latent)
@@ -77,7 +79,7 @@ class VaeDecodeSafe(io.ComfyNode):
                 vae,
                 prepared.samples,
                 ComfyLadderHost(cls.hidden.prompt),
-                options,
+                Options(start, smallest_tile, precision, allow_cpu),
                 tolerated=prepared.tolerated,
                 on_attempt=lambda attempts: tell(node_id, attempts),
             )

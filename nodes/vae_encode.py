@@ -6,20 +6,9 @@ from typing import Any
 
 from comfy_api.latest import io
 
-from ..headroom.core.errors import HeadroomError, LadderFailed, VaeWithoutEncoder
-from ..headroom.host import inpaint
-from ..headroom.host.events import send_report
-from ..headroom.host.facts import remember
-from ..headroom.host.ladder import ComfyLadderHost
-from ..headroom.host.vae_file import has_no_encoder
-from ..headroom.tensors.encode.image_input import BAD_IMAGE_RULES, STOP, Prepared, check_mask, prepare
-from ..headroom.tensors.encode.job import WORDS
-from ..headroom.tensors.encode.kinds import fitted, kind_of
-from ..headroom.tensors.encode.ladder import Encoded, encode_safely
-from ..headroom.tensors.ladder.options import Options
-from ..headroom.tensors.ladder.report import failed_report, finished_report
+from ..headroom.core.choices import AUTO, BAD_IMAGE_RULES, GREY_OUT, IMAGES_ONLY, MASK_MODES, STOP
 from .common import CATEGORY, resends_report
-from .vae_ladder import ladder_inputs, likely_causes, tell
+from .vae_ladder import ladder_inputs
 
 
 class VaeEncodeSafe(io.ComfyNode):
@@ -60,13 +49,13 @@ class VaeEncodeSafe(io.ComfyNode):
         cls,
         pixels: Any,
         vae: Any,
-        start: str = "auto",
+        start: str = AUTO,
         smallest_tile: int = 256,
-        precision: str = "auto",
-        allow_cpu: str = "images only",
+        precision: str = AUTO,
+        allow_cpu: str = IMAGES_ONLY,
         bad_image: str = STOP,
         mask: Any = None,
-        mask_mode: str = inpaint.GREY_OUT,
+        mask_mode: str = GREY_OUT,
         grow_mask_by: int = 6,
     ) -> io.NodeOutput:
         """Checks the images and the mask, walks the ladder and reports.
@@ -74,35 +63,41 @@ class VaeEncodeSafe(io.ComfyNode):
         Raises:
             HeadroomError: the inputs cannot be encoded, or every rung failed.
         """
-        options = Options(start, smallest_tile, precision, allow_cpu)
+        from ..headroom.core.errors import HeadroomError, LadderFailed
+        from ..headroom.host.encoding import as_latent, check_vae, masked
+        from ..headroom.host.events import send_report
+        from ..headroom.host.facts import remember
+        from ..headroom.host.ladder import ComfyLadderHost
+        from ..headroom.host.ladder_reports import likely_causes, tell
+        from ..headroom.tensors.encode.image_input import prepare
+        from ..headroom.tensors.encode.job import WORDS
+        from ..headroom.tensors.encode.ladder import encode_safely
+        from ..headroom.tensors.ladder.options import Options
+        from ..headroom.tensors.ladder.report import failed_report, finished_report
+
+        node_id = cls.hidden.unique_id
         try:
-            _check_vae(vae)
+            check_vae(vae)
             prepared = prepare(pixels, bad_image)
-            grey, noise_mask = _masked(vae, prepared, mask, mask_mode, grow_mask_by)
-            encoded = cls._encoded(vae, grey, prepared, options)
+            grey, noise_mask = masked(vae, prepared, mask, mask_mode, grow_mask_by)
+            encoded = encode_safely(
+                vae,
+                grey,
+                ComfyLadderHost(cls.hidden.prompt),
+                Options(start, smallest_tile, precision, allow_cpu),
+                tolerated=prepared.tolerated,
+                on_attempt=lambda attempts: tell(node_id, attempts),
+            )
         except HeadroomError as error:
             attempts = error.attempts if isinstance(error, LadderFailed) else ()
             # The host shows no output of a node that raises, so the report goes ahead of the error.
-            failed = failed_report(str(error), WORDS, attempts, likely_causes("encode", attempts, vae))
-            send_report(cls.hidden.unique_id, failed)
+            send_report(node_id, failed_report(str(error), WORDS, attempts, likely_causes("encode", attempts, vae)))
             raise
         encoded.notices = (*prepared.notices, *encoded.notices)
         remember(all(attempt.outcome != "not finite" for attempt in encoded.attempts))
         report = finished_report(encoded, WORDS, likely_causes("encode", encoded.attempts, vae))
-        latent = _latent(encoded, mask, noise_mask)
+        latent = as_latent(encoded, mask, noise_mask)
         return io.NodeOutput(latent, report.as_text(), ui=report.as_ui())
-
-    @classmethod
-    def _encoded(cls, vae: Any, pixels: Any, prepared: Prepared, options: Options) -> Encoded:
-        node_id, host = cls.hidden.unique_id, ComfyLadderHost(cls.hidden.prompt)
-        return encode_safely(
-            vae,
-            pixels,
-            host,
-            options,
-            tolerated=prepared.tolerated,
-            on_attempt=lambda attempts: tell(node_id, attempts),
-        )
 
 
 def _mask_inputs() -> list[Any]:
@@ -110,8 +105,8 @@ def _mask_inputs() -> list[Any]:
         io.Mask.Input("mask", optional=True, tooltip="For inpainting: where the sampler is to paint anew."),
         io.Combo.Input(
             "mask_mode",
-            options=list(inpaint.MASK_MODES),
-            default=inpaint.GREY_OUT,
+            options=list(MASK_MODES),
+            default=GREY_OUT,
             optional=True,
             tooltip="inpaint: grey under the mask, as VAE Encode (for Inpainting), for inpainting models. noise mask "
             "only: the images stay as they are, as Set Latent Noise Mask.",
@@ -126,32 +121,3 @@ def _mask_inputs() -> list[Any]:
             tooltip="Pixels that the mask grows by in mode inpaint, so that the seam is painted too.",
         ),
     ]
-
-
-def _check_vae(vae: Any) -> None:
-    """A VAE that cannot be used is named before images that cannot."""
-    kind_of(vae)
-    if has_no_encoder(vae):
-        raise VaeWithoutEncoder(
-            "The file of the vae input holds a decoder and no encoder, so it cannot encode images. Load the full VAE."
-        )
-
-
-def _masked(vae: Any, prepared: Prepared, mask: Any, mode: str, grow: int) -> tuple[Any, Any]:
-    """The pixels to encode, and the noise mask if mode inpaint gives one."""
-    if mask is None:
-        return prepared.pixels, None
-    greys = mode == inpaint.GREY_OUT
-    check_mask(mask, prepared.pixels.shape[0] if greys else None)
-    if not greys:
-        return prepared.pixels, None
-    fitted(vae, kind_of(vae), prepared.pixels)  # The host's node fails on too few channels without saying so.
-    return inpaint.greyed_out(vae, prepared.pixels, mask, grow)
-
-
-def _latent(encoded: Encoded, mask: Any, noise_mask: Any) -> dict[str, Any]:
-    """The LATENT as the stock nodes give it: with a noise mask only where there is a mask."""
-    latent = {"samples": encoded.latent}
-    if noise_mask is not None:
-        return {**latent, "noise_mask": noise_mask}
-    return latent if mask is None else inpaint.with_noise_mask(latent, mask)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .freeing import CACHE, OUTPUTS, DeviceMemory, Freed, ModelFate
+from .choices import CACHE, OUTPUTS
+from .freeing import DeviceMemory, Freed, ModelFate
 from .units import GIB, MIB, gib, with_unit
 
 #: A process's resident set moves by some MiB by itself.

@@ -6,16 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-#: The options of ``free``. These words are part of saved workflows and never change.
-NOT_CONNECTED = "models not connected here"
-ALL = "all models"
-CACHE = "torch cache only"
-OUTPUTS = "host cache too"
-CHOICES = (NOT_CONNECTED, ALL, CACHE, OUTPUTS)
-
-#: The input whose value goes through the node.
-PASSED = "anything"
-
 Fate = Literal["unloaded", "parked", "gone", "kept", "still loaded", "dead"]
 """``parked``: unloaded, but this ComfyUI parks its weights on the card itself (``--highvram``, ``--gpu-only``)."""
 

@@ -6,17 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from .latent import BLOCK, REPLACE, REPORT, STOP, Counts
+from .latent import Counts
 
 Medium = Literal["image", "mask", "audio"]
 OddKind = Literal["black", "constant", "black area", "mostly black", "one colour", "mostly silent", "silent", "range"]
-
-#: What to do about NaN and Inf. These words are part of saved workflows and never change.
-MODES = (STOP, BLOCK, REPLACE, REPORT)
-NOTICE = "notice"
-IGNORE = "ignore"
-#: What to do about what is finite and rarely meant.
-ODDITY_RULES = (NOTICE, STOP, IGNORE)
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import Any
 
 from . import image_words as words
 from .causes import Cause
+from .choices import BLOCK, REPLACE
 from .image import Bad, MediaCheck
-from .latent import BLOCK, REPLACE
 from .latent_report import MOST_CAUSES, MOST_CELLS, MOST_ROWS, Run
 from .latent_words import LONGEST_LIST
 from .ranges import compact

@@ -8,14 +8,6 @@ from typing import Any, Literal
 
 Kind = Literal["image", "video", "audio", "tokens"]
 
-#: The first options of the Latent Guard's ``mode``; the words are part of saved workflows and never change.
-STOP = "stop the run"
-BLOCK = "block this branch"
-DROP = "drop bad items"
-REPLACE = "replace values"
-REPORT = "report only"
-MODES = (STOP, BLOCK, DROP, REPLACE, REPORT)
-
 
 @dataclass(frozen=True)
 class Counts:

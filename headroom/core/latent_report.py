@@ -8,7 +8,8 @@ from typing import Any
 
 from . import latent_words as words
 from .causes import Cause
-from .latent import BLOCK, DROP, REPLACE, STOP, Counts, LatentCheck
+from .choices import BLOCK, DROP, REPLACE, STOP
+from .latent import Counts, LatentCheck
 from .ranges import compact
 from .report import Block, Cells, Level, Report, Row, Table, Text
 from .units import duration, number, value, with_unit

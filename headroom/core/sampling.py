@@ -7,12 +7,6 @@ from dataclasses import dataclass
 
 from .latent import LatentCheck
 
-#: The options of the Model Guard; the words are part of saved workflows and never change.
-STOP = "stop the run"
-RESTART = "restart in a wider dtype"
-OFF = "off"
-MODES = (STOP, RESTART, OFF)
-
 
 @dataclass(frozen=True)
 class Fault:

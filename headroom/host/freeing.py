@@ -14,7 +14,8 @@ import comfy.controlnet
 import comfy.model_management as management
 import comfy.model_patcher
 
-from ..core.freeing import CACHE, NOT_CONNECTED, OUTPUTS, PASSED, Fate, Freed, ModelFate, Moment
+from ..core.choices import CACHE, NOT_CONNECTED, OUTPUTS, PASSED
+from ..core.freeing import Fate, Freed, ModelFate, Moment
 from . import memory
 
 

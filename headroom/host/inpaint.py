@@ -7,11 +7,6 @@ from typing import Any
 
 import torch
 
-GREY_OUT = "inpaint (grey out)"
-NOISE_MASK_ONLY = "noise mask only"
-MASK_MODES = (GREY_OUT, NOISE_MASK_ONLY)
-"""Words of saved workflows: they never change."""
-
 
 class _VaeThatKeepsPixels:
     """A VAE whose encode hands the pixels back; for everything else it is the one it was made from."""

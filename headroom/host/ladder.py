@@ -56,7 +56,7 @@ class ComfyLadderHost:
 
     def release(self, private_vae: Any) -> None:
         """Unloads a private VAE, so that its memory is free at once."""
-        management.unload_model_and_clones(private_vae.patcher)
+        memory.unload(private_vae.patcher)
 
     def check_interrupt(self) -> None:
         """Raises InterruptProcessingException (a BaseException) if the user pressed stop."""

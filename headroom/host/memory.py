@@ -34,6 +34,17 @@ def evict(devices: Iterable[torch.device], keep: Sequence[Any] = ()) -> None:
     management.soft_empty_cache()
 
 
+def unload(patcher: Any) -> None:
+    """Takes one model and its clones off their device; the host has a function for it since it knows several GPUs."""
+    host_function = getattr(management, "unload_model_and_clones", None)
+    if host_function is not None:
+        host_function(patcher)
+        return
+    for entry in [entry for entry in management.current_loaded_models if is_of(entry, patcher)]:
+        entry.model_unload()
+        management.current_loaded_models.remove(entry)
+
+
 def used_devices() -> tuple[torch.device, ...]:
     """The devices with memory of their own that this process has in use; a look at them starts no GPU context.
 

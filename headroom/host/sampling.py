@@ -13,9 +13,10 @@ import torch
 
 from ..core import causes
 from ..core.causes import Cause
+from ..core.choices import RESTART
 from ..core.errors import NonFiniteSampling
 from ..core.facts import with_latent
-from ..core.sampling import RESTART, SamplingRun
+from ..core.sampling import SamplingRun
 from ..core.sampling_report import Setting, error_text, sampling_report
 from ..tensors.sampling import Guard
 from .events import send_report

@@ -20,6 +20,8 @@ import comfy.sd
 import comfy.utils
 import torch
 
+from . import memory
+
 _NATIVE_OF_MODULE = ("dynamic_vbars", "dynamic_pins", "dynamic_patchers")
 _NATIVE_OF_LAYER = ("_v", "_v_signature", "_pins", "_pin_state")
 """What the host's dynamic VRAM hangs onto modules (comfy/model_patcher.py 0.30.0): handles of native memory that must
@@ -34,7 +36,7 @@ def widened(vae: Any, dtype: torch.dtype, device: torch.device) -> Any:
     never lie there side by side.
     """
     if vae.device.type != "cpu":
-        management.unload_model_and_clones(vae.patcher)
+        memory.unload(vae.patcher)
     module = _copied(vae.first_stage_model)
     exact = _exact_weights(module, vae)
     module.to(dtype)

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.latent import DROP, REPLACE, STOP, LatentCheck
+from ..core.choices import DROP, REPLACE, STOP
+from ..core.latent import LatentCheck
 from ..core.latent_report import Action
 from . import repair
 from .latent_check import check as check_latent

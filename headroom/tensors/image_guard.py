@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from ..core.image import IGNORE, Bad, MediaCheck, Odd
-from ..core.latent import REPLACE
+from ..core.choices import IGNORE, REPLACE
+from ..core.image import Bad, MediaCheck, Odd
 from . import audio_check, image_check
 from .finite import is_finite
 from .media import Media, read

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from headroom.core.choices import ALL, CACHE, NOT_CONNECTED, OUTPUTS
 from headroom.core.free_report import free_report
-from headroom.core.freeing import ALL, CACHE, NOT_CONNECTED, OUTPUTS, DeviceMemory, Freed, ModelFate, Moment
+from headroom.core.freeing import DeviceMemory, Freed, ModelFate, Moment
 from headroom.core.report import Report, Table, Text
 
 GIB, MIB = 2**30, 2**20

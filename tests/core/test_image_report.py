@@ -10,10 +10,11 @@ from typing import Any, get_args
 import pytest
 
 from headroom.core.causes import Cause
+from headroom.core.choices import BLOCK, REPLACE, REPORT, STOP
 from headroom.core.image import Area, Bad, MediaCheck, Medium, Odd, OddKind, Span
 from headroom.core.image_report import Action, image_report, odd_error
 from headroom.core.image_words import KINDS, WHY
-from headroom.core.latent import BLOCK, REPLACE, REPORT, STOP, Counts
+from headroom.core.latent import Counts
 from headroom.core.latent_report import Run
 from headroom.core.report import Cells, Report, Table, Text
 

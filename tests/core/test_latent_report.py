@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from headroom.core.causes import Cause
-from headroom.core.latent import BLOCK, DROP, REPLACE, REPORT, STOP, BadItem, Counts, Kind, LatentCheck, StreamCheck
+from headroom.core.choices import BLOCK, DROP, REPLACE, REPORT, STOP
+from headroom.core.latent import BadItem, Counts, Kind, LatentCheck, StreamCheck
 from headroom.core.latent_report import Action, Run, error_text, latent_report
 from headroom.core.report import Cells, Report, Table, Text
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import torch
 
-from headroom.core.image import NOTICE, Odd, Span
-from headroom.core.latent import REPLACE, REPORT
+from headroom.core.choices import NOTICE, REPLACE, REPORT
+from headroom.core.image import Odd, Span
 from headroom.tensors.image_guard import guard
 
 RATE = 8000

@@ -21,9 +21,10 @@ from fakes.scripted_vae import (
     thinned,
 )
 
+from headroom.core.choices import ENCODE_ANYWAY, REPLACE, STOP
 from headroom.core.errors import EncodeFailed, ImageError, NonFiniteImage, VaeWithoutWeights, WrongVae
 from headroom.tensors.decode.ladder import decode_safely
-from headroom.tensors.encode.image_input import ENCODE, REPLACE, STOP, check_mask, prepare
+from headroom.tensors.encode.image_input import check_mask, prepare
 from headroom.tensors.encode.ladder import encode_safely
 from headroom.tensors.ladder.memory import LadderMemory
 from headroom.tensors.ladder.options import Options
@@ -570,7 +571,7 @@ def test_a_vae_that_cannot_be_used_is_refused():
 )
 def test_what_is_no_batch_of_images_is_refused(shape, words):
     with pytest.raises(ImageError, match=words):
-        prepare(torch.zeros(shape), ENCODE)
+        prepare(torch.zeros(shape), ENCODE_ANYWAY)
 
 
 def spoilt() -> torch.Tensor:
@@ -597,7 +598,7 @@ def test_bad_values_can_be_replaced_by_0():
 
 
 def test_bad_images_can_be_encoded_all_the_same():
-    prepared = prepare(spoilt(), ENCODE)
+    prepared = prepare(spoilt(), ENCODE_ANYWAY)
     assert prepared.tolerated == {1, 3}
     assert "encoded anyway" in prepared.notices[0]
 

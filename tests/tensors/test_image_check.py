@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import torch
 
+from headroom.core.choices import BLOCK, IGNORE, NOTICE, REPLACE, REPORT, STOP
 from headroom.core.errors import ImageError
-from headroom.core.image import IGNORE, NOTICE, Area, MediaCheck, Odd
-from headroom.core.latent import BLOCK, REPLACE, REPORT, STOP, Counts
+from headroom.core.image import Area, MediaCheck, Odd
+from headroom.core.latent import Counts
 from headroom.tensors.image_guard import guard
 
 NAN, INF = math.nan, math.inf

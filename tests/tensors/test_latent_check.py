@@ -9,7 +9,8 @@ import pytest
 import torch
 from fakes.latents import BareNested
 
-from headroom.core.latent import BLOCK, DROP, MODES, REPLACE, REPORT, STOP, Counts, LatentCheck
+from headroom.core.choices import BLOCK, DROP, LATENT_MODES, REPLACE, REPORT, STOP
+from headroom.core.latent import Counts, LatentCheck
 from headroom.tensors.guard import guard
 from headroom.tensors.latent_check import check
 from headroom.tensors.layouts import read
@@ -131,7 +132,7 @@ def test_of_an_audio_video_latent_only_the_bad_stream_is_named() -> None:
     assert audio.bad[0].counts.nan == 1
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", LATENT_MODES)
 def test_a_nested_latent_passes_as_the_object_it_is(mode: str) -> None:
     """NAN-28: LBH-123-AI/Comfyui_Minimax_h3_latent_Upscaler #13; NAN-30: ComfyUI #13692, never made plain."""
     latent = {"samples": BareNested([with_nan((1, 24, 5, 4, 4)), with_nan((1, 32, 2, 40))])}
@@ -222,7 +223,7 @@ def test_an_empty_batch_is_finite_and_has_no_items() -> None:
     assert found.items == 0
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", LATENT_MODES)
 def test_a_clean_latent_is_handed_on_as_the_very_same_object(mode: str) -> None:
     latent = {"samples": with_nan((2, 4, 8, 8)), "noise_mask": torch.ones(1, 1, 8, 8)}
     guarded = guard(latent, mode)

@@ -8,18 +8,13 @@ from typing import Any
 
 import torch
 
+from ...core.choices import REPLACE, STOP
 from ...core.errors import NonFiniteLatent
 from ...core.latent import LatentCheck
 from ...core.latent_words import part
 from .. import repair
 from ..latent_check import check
 from ..layouts import Layout, read
-
-STOP = "stop the run"
-REPLACE = "replace values"
-DECODE = "decode anyway"
-BAD_LATENT_RULES = (STOP, REPLACE, DECODE)
-"""Words of saved workflows: they never change."""
 
 
 @dataclass(frozen=True)

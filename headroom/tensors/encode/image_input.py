@@ -7,15 +7,10 @@ from dataclasses import dataclass
 
 import torch
 
+from ...core.choices import REPLACE, STOP
 from ...core.errors import ImageError, NonFiniteImage
 from ...core.ranges import named
 from ..finite import bad_indices, count, is_finite
-
-STOP = "stop the run"
-REPLACE = "replace values"
-ENCODE = "encode anyway"
-BAD_IMAGE_RULES = (STOP, REPLACE, ENCODE)
-"""Words of saved workflows: they never change."""
 
 
 @dataclass(frozen=True)

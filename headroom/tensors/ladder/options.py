@@ -10,10 +10,6 @@ import torch
 
 from ...core.vae import UNKNOWN_PEAK, Peak
 
-STARTS = ("auto", "full frame", "tiled")
-PRECISIONS = ("auto", "at least bf16", "fp32")
-CPU_RULES = ("images only", "always", "never")
-"""Words of saved workflows: they never change."""
 Outcome = Literal["finished", "out of memory", "not finite"]
 
 
