@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -13,7 +14,7 @@ import torch
 @pytest.fixture
 def facts(pack: ModuleType) -> ModuleType:
     """The pack's own module of host facts."""
-    return sys.modules[f"{pack.__name__}.headroom.host.facts"]
+    return importlib.import_module(f"{pack.__name__}.headroom.host.facts")
 
 
 def test_on_a_cpu_host_the_gpu_stays_unknown(facts: ModuleType) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import json
 import sys
 from types import ModuleType, SimpleNamespace
@@ -24,7 +25,7 @@ def node(pack: ModuleType) -> Any:
 @pytest.fixture
 def freeing(pack: ModuleType) -> ModuleType:
     """``headroom/host/freeing.py`` under the pack's own name."""
-    return sys.modules[f"{pack.__name__}.headroom.host.freeing"]
+    return importlib.import_module(f"{pack.__name__}.headroom.host.freeing")
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
-import sys
 from types import ModuleType
 from typing import Any
 
@@ -32,7 +32,7 @@ def node(pack: ModuleType) -> type:
 @pytest.fixture
 def errors(pack: ModuleType) -> ModuleType:
     """The errors under the pack's own name."""
-    return sys.modules[f"{pack.__name__}.headroom.core.errors"]
+    return importlib.import_module(f"{pack.__name__}.headroom.core.errors")
 
 
 def run(node: Any, media: Any, *options: str) -> Any:
@@ -160,7 +160,7 @@ def test_a_latent_gets_a_clear_error(node: Any, errors: ModuleType) -> None:
 
 def test_the_verdict_on_an_image_is_remembered_and_that_on_a_mask_is_not(node: Any, pack: ModuleType) -> None:
     """NAN-15: ComfyUI #4572, the first model fine, the second black."""
-    facts = sys.modules[f"{pack.__name__}.headroom.host.facts"]
+    facts = importlib.import_module(f"{pack.__name__}.headroom.host.facts")
     run(node, images())
     assert facts.host_facts("decode").previous_finite is True
     run(node, torch.full((1, 8, 8), NAN), "report only")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import json
 import math
 from types import ModuleType
@@ -31,9 +32,8 @@ def node(pack: ModuleType) -> type:
 @pytest.fixture
 def errors(pack: ModuleType) -> ModuleType:
     """The errors under the pack's own name."""
-    import sys
 
-    return sys.modules[f"{pack.__name__}.headroom.core.errors"]
+    return importlib.import_module(f"{pack.__name__}.headroom.core.errors")
 
 
 def run(node: Any, latent: Any, *mode: str) -> Any:
@@ -156,9 +156,8 @@ def test_an_all_nan_latent_is_not_blamed_on_vae_or_gpu(node: Any) -> None:
 
 def test_the_verdict_is_remembered_for_the_next_run(node: Any, pack: ModuleType) -> None:
     """NAN-15: ComfyUI #4572, the first model fine, the second black."""
-    import sys
 
-    facts = sys.modules[f"{pack.__name__}.headroom.host.facts"]
+    facts = importlib.import_module(f"{pack.__name__}.headroom.host.facts")
     run(node, batch())
     assert facts.host_facts("latent").previous_finite is True
     run(node, batch(1), "report only")
