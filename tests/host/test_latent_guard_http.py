@@ -65,7 +65,8 @@ def test_all_that_is_on_the_error_is_one_or_two_sentences_and_a_cause(server: Co
     message = server.run(graph("batch_nan_1_3")).error["exception_message"].strip()
     assert message == (
         "Items 1 and 3 of 4 are NaN. "
-        "Likely: too large a batch for this card: only some items fail. Try a smaller batch."
+        "Likely: a sampler or scheduler that does not suit the model, a LoRA or a damaged model file; the settings do "
+        "not tell which. Try the template's sampler settings, then without LoRAs."
     )
 
 
