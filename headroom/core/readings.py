@@ -29,13 +29,27 @@ class Device:
     kind: str
     """``cuda``, ``rocm``, ``xpu``, ``mps``, ``directml``, ``cpu``."""
     uuid: str | None = None
+    pci: str | None = None
+    """Its address on the bus, as ``0000:01:00.0``."""
+    mig_slice: bool = False
+    """A part of a card that is partitioned (MIG); the figures are those of the part."""
     unified: bool = False
     """Its memory is the system's RAM: never to be added to it."""
     total_bytes: int | None = None
+    """As the driver states it: for showing."""
+    torch_total_bytes: int | None = None
+    """What programs can have of it, a little less: for budgets. 95.59 and 94.97 GiB on one card (ollama PR#18201)."""
     used_bytes: int | None = None
+    """Everything that is not free."""
     free_bytes: int | None = None
+    driver_bytes: int | None = None
+    """Part of ``used_bytes`` that the driver keeps for itself; on an idle card all of it."""
     own_bytes: int | None = None
     """What this process holds: weights, activations, torch's cache, the context."""
+    others_bytes: int | None = None
+    """What other programs hold; never negative."""
+    others_estimated: bool | None = None
+    """``others_bytes`` is what the rest leaves over, since the driver does not say it per program."""
     torch_allocated_bytes: int | None = None
     torch_reserved_bytes: int | None = None
     dynamic_resident_bytes: int | None = None
@@ -48,10 +62,13 @@ class Device:
     temperature_celsius: float | None = None
     power_watts: float | None = None
     pcie_generation: int | None = None
+    """The highest that card and slot can do: the one in use falls to 1 while the card idles."""
     pcie_width: int | None = None
     capability: tuple[int, int] | None = None
     """NVIDIA's compute capability."""
     bf16: bool | None = None
+    driver: str | None = None
+    """The driver's version."""
     reasons: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -96,6 +113,8 @@ class LoadedModel:
     quantised: bool | None = None
     gguf: bool | None = None
     lora_patches: int | None = None
+    family: str | None = None
+    """Name in comfy.supported_models of a diffusion model: ``ZImage`` where ``class_name`` may say ``Lumina2``."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +128,8 @@ class Host:
     """The flags given, in full and without their values."""
     args: Mapping[str, Any] = field(default_factory=dict)
     """The parsed values by their names in comfy.cli_args.args."""
+    start: Sequence[str] | None = None
+    """The words before ``argv`` as they were given (sys.orig_argv): ``python``, ``-s``, ``main.py``."""
     known_flags: frozenset[str] | None = None
     """Every flag that this version's parser knows."""
     dynamic_vram: bool | None = None
@@ -127,6 +148,10 @@ class Host:
     """torch, comfy-aimdo, xformers, rocm, cuda, python, as far as they are there."""
     running: bool | None = None
     """A prompt is being executed."""
+    models_on_rotating_disk: bool | None = None
+    """The models folder lies on a hard disk that turns."""
+    reads_memory_limit: bool | None = None
+    """ComfyUI counts with the container's limit and not with the machine's RAM; None without a limit."""
     reasons: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -138,9 +163,12 @@ class WorkflowModel:
     family: str | None = None
     size_bytes: int | None = None
     peak_low_bytes: int | None = None
+    """Working memory beside its weights."""
     peak_high_bytes: int | None = None
     gguf: bool = False
     fp8: bool = False
+    scaled: bool | None = None
+    """fp8 with scales, which ComfyUI keeps as it is whatever the dtype flags say."""
 
 
 @dataclass(frozen=True)
@@ -156,8 +184,16 @@ class LastRun:
     node: str | None = None
     """The node that ran when it ended."""
     ram_bytes: int | None = None
+    """This process's RAM when that node began."""
+    vram_bytes: int | None = None
+    """What torch held on the GPU when that node began."""
+    ended_at: float | None = None
+    """Unix time of the last sign of it."""
     oom_kills_rose: bool | None = None
     finite_fp16_decode: bool | None = None
+    """A decode in fp16 came out finite in this session."""
+    error: str | None = None
+    """Text of the error that it ended with."""
 
 
 @dataclass(frozen=True)
@@ -167,6 +203,9 @@ class Snapshot:
     taken_at: float
     host: Host = field(default_factory=Host)
     devices: Sequence[Device] = ()
+    """Those that ComfyUI uses, in its order."""
+    unused_devices: Sequence[Device] = ()
+    """Cards that the driver lists and ComfyUI does not use: ``--cpu``, CUDA_VISIBLE_DEVICES, a torch without CUDA."""
     ram: Ram = field(default_factory=Ram)
     models: Sequence[LoadedModel] = ()
     workflow_models: Sequence[WorkflowModel] | None = None

@@ -1,0 +1,53 @@
+"""The command line: one module per command, each with ``add_parser`` and ``run``.
+
+To add a command: its module, and its name in ``COMMANDS``. Nothing here needs ComfyUI or torch. Exit status: 0 fine,
+1 a finding, 2 bad input.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from .. import __version__
+from ..core.errors import HeadroomError
+from . import flags
+from .output import complain
+
+
+class Command(Protocol):
+    """What a module in ``COMMANDS`` has."""
+
+    @property
+    def add_parser(self) -> Callable[[argparse._SubParsersAction[argparse.ArgumentParser]], None]:
+        """Adds the command's parser to those of the others and sets its ``run``."""
+        ...
+
+    @property
+    def run(self) -> Callable[[argparse.Namespace], int]:
+        """Does the work; the exit status."""
+        ...
+
+
+COMMANDS: tuple[Command, ...] = (flags,)
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    parser = argparse.ArgumentParser(prog="headroom", description="Memory, launch flags and model files of ComfyUI.")
+    parser.add_argument("--version", action="version", version=f"Headroom {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        command.add_parser(commands)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command; the exit status."""
+    args = make_parser().parse_args(argv)
+    try:
+        return args.run(args)
+    except HeadroomError as error:
+        complain(str(error))
+        return 2

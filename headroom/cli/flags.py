@@ -1,0 +1,129 @@
+"""``headroom flags``: a start line of ComfyUI, checked before anything runs."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+from ..core.errors import HeadroomError
+from ..core.flags.advice import Advice
+from ..core.flags.engine import advise
+from ..core.flags.flag_table import READ
+from ..core.flags.parsing import read
+from ..core.flags.versions import Table, parse_version, table_for
+from ..core.launchline import LaunchLine, LaunchLineError, Machine, check, decode, read_line, snapshot_of
+from ..core.launchline.rewrite import command, edits_for
+from ..core.launchline.stated import assumptions, limit_finding
+from . import sizes
+from .output import say, say_json
+
+SUFFIXES = {".bat", ".cmd", ".ps1", ".sh", ".bash", ".service", ".conf", ".command"}
+MOST_BYTES = 2**20
+SEVERITY = {"problem": "Problem", "warning": "Warning", "info": "Note"}
+_DESCRIPTION = """
+Says which flags ComfyUI refuses, ignores or contradicts, and what to write instead. Takes a command line in quotes
+(also `docker run ...`, or the flags alone), or a .bat, .ps1, .sh or systemd .service file. With --vram, --ram and
+--models also whether the flags suit the machine. Exit status: 0 fine, 1 a finding, 2 nothing to check.
+"""
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Adds ``flags``."""
+    parser = commands.add_parser("flags", help="check a start line of ComfyUI", description=_DESCRIPTION)
+    parser.add_argument("line", metavar="LINE_OR_FILE", help='"python main.py --lowvram", or a file; - reads stdin')
+    parser.add_argument("--version", metavar="V", type=_version, help=f"ComfyUI's version (default: {READ[-1]})")
+    parser.add_argument("--vram", "--card", metavar="SIZE", type=sizes.size, help="the card's memory: 12GiB")
+    parser.add_argument("--ram", metavar="SIZE", type=sizes.size, help="the machine's memory: 32GiB")
+    parser.add_argument("--gpu", metavar="NAME", help='the card\'s name: "GTX 1660", "RX 7900 XTX"')
+    parser.add_argument(
+        "--models",
+        metavar="MODEL",
+        nargs="+",
+        type=sizes.model,
+        default=[],
+        help="what will be loaded: files or sizes, with a kind or family before =: QwenImage=20GiB text-encoder=9GiB",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=run)
+
+
+def _version(text: str) -> str:
+    if parse_version(text) is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no version: write {READ[-1]}")
+    return text.lstrip("vV")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Checks the line and prints what it found."""
+    table = table_for(args.version)
+    machine = Machine(args.vram, args.ram, args.gpu, tuple(args.models))
+    line = _read(args.line)
+    found = findings(line, table, machine)
+    if args.json:
+        say_json(_as_json(line, table, machine, found))
+    else:
+        _print(line, table, machine, found)
+    return 1 if found else 0
+
+
+def _read(argument: str) -> LaunchLine:
+    """The line itself, or that of a file."""
+    if argument == "-":
+        import sys
+
+        return read_line(decode(sys.stdin.buffer.read(MOST_BYTES)))
+    path = Path(argument)
+    named_like_a_file = path.suffix.lower() in SUFFIXES and "\n" not in argument
+    try:
+        if not path.is_file():
+            if named_like_a_file and not argument.lstrip().startswith("-") and " --" not in argument:
+                raise HeadroomError(f"There is no file {argument}.")
+            return read_line(argument)
+        with path.open("rb") as file:
+            return read_line(decode(file.read(MOST_BYTES)), path.suffix)
+    except OSError as error:
+        if "\n" in argument or len(argument) > 200:
+            return read_line(argument)  # too long for a file name
+        raise LaunchLineError(f"{argument} cannot be read: {error.strerror}.") from error
+
+
+def findings(line: LaunchLine, table: Table, machine: Machine) -> list[Advice]:
+    """Faults of the line, and the rules that fit the stated machine; the fix as the line itself, changed."""
+    reading = read(line.argv, table)
+    found = list(check(line, table))
+    limit = limit_finding(line, machine)
+    found += [limit] if limit else []
+    for advice in advise(snapshot_of(line, reading, table, machine)):
+        changed = command(line, edits_for(reading, advice.change)) if advice.change else ""
+        found.append(replace(advice, command=changed or advice.command))
+    return sorted(found, key=lambda advice: advice.rank)
+
+
+def _as_json(line: LaunchLine, table: Table, machine: Machine, found: list[Advice]) -> dict[str, object]:
+    return {
+        "kind": line.kind,
+        "version": table.version,
+        "argv": line.argv,
+        "memory_limit": line.memory_limit,
+        "assumed": assumptions(line, table, machine),
+        "findings": [advice.as_json() for advice in found],
+    }
+
+
+def _print(line: LaunchLine, table: Table, machine: Machine, found: list[Advice]) -> None:
+    say(f"ComfyUI {table.version} gets: {' '.join(line.argv) or '(no flag)'}")
+    taken = assumptions(line, table, machine)
+    if taken:
+        say(f"Taken for granted: {'; '.join(taken)}.")
+    if not found:
+        say("Fine: nothing to say about this line.")
+    for advice in found:
+        say()
+        say(f"{SEVERITY[advice.severity]}: {advice.title}")
+        say(f"  {advice.why}")
+        say(f"  Fix: {advice.fix}")
+        for part in advice.command.splitlines():
+            say(f"      {part}")
+        say(f"  Check: {advice.check}")
+        say(f"  Source: {advice.source}")

@@ -1,0 +1,8 @@
+"""The start line as text, before ComfyUI runs: found in a line or a file, checked, changed in place."""
+
+from .check import check
+from .line import LaunchLine, LaunchLineError
+from .reading import decode, read_line
+from .stated import Machine, snapshot_of
+
+__all__ = ["LaunchLine", "LaunchLineError", "Machine", "check", "decode", "read_line", "snapshot_of"]

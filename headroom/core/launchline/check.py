@@ -1,0 +1,176 @@
+"""What is wrong with a start line before anything runs: every fault at once, each with the line put right."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ..flags.advice import Advice, Change
+from ..flags.contradictions import RESIDENT
+from ..flags.flag_table import FLOAT, INT
+from ..flags.parsing import Fault, Reading, read
+from ..flags.versions import Table, history, parse_version
+from ..flags.wording import code, fill, joined
+from . import a1111
+from .line import LaunchLine
+from .rewrite import Edit, command
+from .texts import TEXTS
+
+#: Flags that may stand several times.
+REPEATABLE = {"--feature-flag", "--extra-model-paths-config", "--verbose"}
+_DASHES = re.compile(r"\A[-\u2010-\u2015\u2212]+")
+_NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)?")
+
+
+def check(line: LaunchLine, table: Table) -> tuple[Advice, ...]:
+    """Every fault of the arguments, of their places and of their spelling, the worst first.
+
+    Args:
+        table: the flags of the version, from ``table_for``, or ``table_of`` ComfyUI's own parser.
+    """
+    reading = read(line.argv, table)
+    found = [_of_fault(line, table, fault) for fault in reading.faults]
+    found += _strays(line, table)
+    found += _blanks(line)
+    found += _short_forms(line, table, reading)
+    found += _repeated(line, table, reading)
+    return tuple(sorted(found, key=lambda advice: advice.rank))
+
+
+def finding(
+    line: LaunchLine, key: str, params: dict[str, Any], edits: list[Edit] | None = None, version: str = ""
+) -> Advice:
+    """One finding; variants of an id (``unknown-flag-near``) share it."""
+    text = TEXTS[key]
+    words = {**params, "comfyui": f"ComfyUI {version}" if version else "this ComfyUI"}
+    rule_id = next(name for name in (key.rpartition("-")[0], key) if name in TEXTS)
+    return Advice(
+        id=rule_id,
+        severity=text.severity,
+        rank=text.rank,
+        title=fill(text.title, words),
+        why=fill(text.why, words),
+        fix=fill(text.fix, words),
+        command=command(line, edits) if edits else "",
+        check=text.check,
+        source=text.source,
+        params={**params, "removed": [], "added": []},
+        change=Change(),
+    )
+
+
+def _of_fault(line: LaunchLine, table: Table, fault: Fault) -> Advice:
+    if fault.kind == "unknown":
+        return _unknown(line, table, fault)
+    if fault.kind == "group":
+        return _refused(line, table, fault)
+    if fault.kind == "ambiguous":
+        return finding(line, "ambiguous-flag", {"word": fault.word, "others": sorted(fault.others)})
+    if fault.kind == "extra":
+        return finding(line, "extra-word", {"word": fault.word}, [Edit(fault.at, fault.at + 1)])
+    if fault.kind == "bad-value":
+        return _bad_value(line, table, fault)
+    return finding(line, fault.kind, {"flag": fault.flag, "word": fault.word})
+
+
+def _refused(line: LaunchLine, table: Table, fault: Fault) -> Advice:
+    """Of the two the one goes that keeps a whole model on the card, else the second."""
+    first = fault.others[0]
+    out, stays = (first, fault.flag) if first in RESIDENT else (fault.flag, first)
+    edits = [Edit(use.start, use.stop) for use in read(line.argv, table).uses if use.flag == out]
+    return finding(line, "refused-group", {"flag": out, "other": stays}, edits)
+
+
+def _bad_value(line: LaunchLine, table: Table, fault: Fault) -> Advice:
+    row, number = table.options[fault.flag], _NUMBER.match(fault.word)
+    if fault.others:
+        wanted = joined([code(choice) for choice in fault.others]).replace(" and ", " or ")
+    elif row.kind in {INT, FLOAT} and number:
+        value = number[0].replace(",", ".")
+        value = value.partition(".")[0] if row.kind == INT else value
+        wanted = code(f"{fault.flag} {value}")
+        at = next((i for i in range(fault.at + 1, len(line.argv)) if line.argv[i] == fault.word), None)
+        edits = [Edit(at, at + 1, (value,))] if at is not None else None
+        return finding(line, "bad-value", {"flag": fault.flag, "word": fault.word, "wanted": wanted}, edits)
+    else:
+        wanted = "a whole number" if row.kind == INT else "a number"
+    return finding(line, "bad-value", {"flag": fault.flag, "word": fault.word, "wanted": wanted})
+
+
+def _unknown(line: LaunchLine, table: Table, fault: Fault) -> Advice:
+    name, equals, value = fault.word.partition("=")
+    flag = "--" + _DASHES.sub("", name)
+    takes_value = flag in a1111.WITH_VALUE and not equals and fault.at + 1 < len(line.argv)
+    whole = [Edit(fault.at, fault.at + 1 + takes_value)]
+    if flag in a1111.FLAGS and flag not in table.options:
+        own = a1111.FLAGS[flag]
+        if own in table.flags and own not in line.argv:
+            fixed = [Edit(fault.at, fault.at + 1, (own,))]
+            return finding(line, "a1111-flag-own", {"flag": flag, "own": own}, fixed)
+        return finding(line, "a1111-flag", {"flag": flag}, whole)
+    known = history(flag)
+    if known and flag not in table.options:
+        since, until = known
+        gone = until and not _is_later(since, table)
+        params = {"flag": flag, "until": until, "since": since}
+        return finding(line, "removed-flag" if gone else "later-flag", params, whole, table.version)
+    near = nearest(name, table)
+    if near is None:
+        return finding(line, "unknown-flag", {"word": fault.word}, whole, table.version)
+    if near in RESIDENT:
+        return finding(line, "unknown-flag-resident", {"word": fault.word, "near": near}, whole, table.version)
+    put = (f"{near}={value}",) if equals else (near,)
+    params = {"word": fault.word, "near": near}
+    return finding(line, "unknown-flag-near", params, [Edit(fault.at, fault.at + 1, put)], table.version)
+
+
+def _is_later(since: str, table: Table) -> bool:
+    """The flag came after this version; without a known version no flag did."""
+    first, here = parse_version(since), parse_version(table.version)
+    return first is None or (here is not None and first > here)
+
+
+def nearest(word: str, table: Table) -> str | None:
+    """The flag that was meant: with other dashes, underscores or capitals, or with a letter or two wrong."""
+    plain = {re.sub(r"[-_]", "", flag).lower(): flag for flag in sorted(table.flags) if flag.startswith("--")}
+    wanted = re.sub(r"[-_\u2010-\u2015\u2212]", "", word).lower()
+    if wanted in plain:
+        return plain[wanted]
+    close = difflib.get_close_matches(wanted, plain, n=1, cutoff=0.8)
+    return plain[close[0]] if close else None
+
+
+def _strays(line: LaunchLine, table: Table) -> Iterator[Advice]:
+    for stray in line.strays:
+        words = tuple(word.value for word in stray.words)
+        flags = [word for word in words if word.startswith("--")]
+        end = len(line.words)
+        fitting = not read([*line.argv, *words], table).faults
+        edits = [Edit(end, end, words)] if fitting else None
+        key = "flag-after-pause" if stray.after_pause else "flag-not-applied"
+        yield finding(line, key, {"flags": flags or list(words[:1]), "line": stray.line}, edits)
+
+
+def _blanks(line: LaunchLine) -> Iterator[Advice]:
+    mark = {"bat": "^", "powershell": "`"}.get(line.kind, "\\")
+    for number in line.broken:
+        yield finding(line, "continuation-blank", {"line": number, "mark": mark})
+
+
+def _short_forms(line: LaunchLine, table: Table, reading: Reading) -> Iterator[Advice]:
+    for use in reading.uses:
+        if use.given != use.flag and use.given not in table.options:
+            word = line.argv[use.start].replace(use.given, use.flag, 1)
+            yield finding(
+                line, "short-flag", {"word": use.given, "flag": use.flag}, [Edit(use.start, use.start + 1, (word,))]
+            )
+
+
+def _repeated(line: LaunchLine, table: Table, reading: Reading) -> Iterator[Advice]:
+    for flag in dict.fromkeys(use.flag for use in reading.uses):
+        uses = [use for use in reading.uses if use.flag == flag]
+        if len(uses) > 1 and flag not in REPEATABLE:
+            edits = [Edit(use.start, use.stop) for use in uses[:-1]]
+            yield finding(line, "repeated-flag", {"flag": flag, "count": len(uses)}, edits)

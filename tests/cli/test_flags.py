@@ -1,0 +1,176 @@
+"""``headroom flags`` as a process: the three ways to start it, its exit status, its two forms of output."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPO = Path(__file__).resolve().parent.parent.parent
+
+
+def run(*args: str, cwd: Path = REPO, start: tuple[str, ...] = ("-m", "headroom"), stdin: str = "", **env: str):
+    """The command, in a Python without site-packages."""
+    return subprocess.run(
+        [sys.executable, "-S", *start, *args],
+        cwd=cwd,
+        input=stdin,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8", **env},
+    )
+
+
+def found(*args: str) -> list[str]:
+    return [finding["id"] for finding in json.loads(run("flags", *args, "--json").stdout)["findings"]]
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The pack in a folder with blanks in its name."""
+    folder = tmp_path_factory.mktemp("home") / "My Pack 1.2"
+    shutil.copytree(REPO / "headroom", folder / "headroom", ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "__init__.py").write_text("raise RuntimeError('the pack itself is not loaded')\n", "utf-8")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "start",
+    [("-m", "headroom"), ("headroom",), ("-I", "headroom"), ("-I", "-B", "headroom")],
+    ids=["module", "folder", "isolated", "isolated and no bytecode"],
+)
+def test_it_starts_in_every_way_from_a_folder_with_blanks(copy: Path, start: tuple[str, ...]) -> None:
+    done = run("flags", "python main.py --lowvram --highvram", cwd=copy, start=start)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "is refused" in done.stdout
+
+
+def test_it_starts_from_elsewhere(copy: Path, tmp_path: Path) -> None:
+    done = run("flags", "python main.py", cwd=tmp_path, start=("-I", str(copy / "headroom")))
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_nothing_but_the_standard_library_is_loaded() -> None:
+    code = (
+        "import sys; before = set(sys.modules); sys.argv = ['headroom', 'flags', 'python main.py --lowvram']\n"
+        "from headroom.cli import main\n"
+        "main()\n"
+        "loaded = {name.partition('.')[0] for name in set(sys.modules) - before} - {'headroom'}\n"
+        "print(sorted(loaded - set(sys.stdlib_module_names)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", code], cwd=REPO, capture_output=True, encoding="utf-8", check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize(
+    ("args", "status"),
+    [
+        (["python main.py"], 0),
+        (["python main.py --listen --port 8188"], 0),
+        (["python main.py --lowvram"], 1),
+        (["python main.py --medvram"], 1),
+        (["echo hello"], 2),
+        (["nowhere/start.bat"], 2),
+        (["python main.py", "--vram", "twelve"], 2),
+        (["python main.py", "--version", "new"], 2),
+        (["python main.py", "--models", "no/such.safetensors"], 2),
+        ([], 2),
+    ],
+)
+def test_the_exit_status(args: list[str], status: int) -> None:
+    done = run("flags", *args)
+    assert done.returncode == status
+    assert bool(done.stderr) is (status == 2)
+    assert "Traceback" not in done.stderr
+
+
+def test_a_line_that_is_fine_says_so() -> None:
+    done = run("flags", "python main.py --listen", "--gpu", "RTX 3060")
+    assert done.stdout == "ComfyUI 0.30.0 gets: --listen\nFine: nothing to say about this line.\n"
+
+
+def test_a_finding_in_words() -> None:
+    lines = run("flags", "X=1 python 'my main.py' --help; python main.py --lowvram --port 1").stdout.splitlines()
+    assert lines[0] == "ComfyUI 0.30.0 gets: --lowvram --port 1"
+    assert lines[1].startswith("Taken for granted: an NVIDIA card")
+    assert lines[3] == "Note: `--lowvram` has no effect here"
+    assert lines[5].startswith("  Fix: Start without `--lowvram`.")
+    assert lines[6] == "      X=1 python 'my main.py' --help; python main.py --port 1"
+
+
+def test_json_is_ascii_and_has_the_fields_of_the_interface() -> None:
+    done = run("flags", "python main.py --reserve-vram -1", "--vram", "8GiB", "--ram", "32", "--json")
+    answer = json.loads(done.stdout)
+    assert done.stdout.isascii()
+    assert set(answer) == {"kind", "version", "argv", "memory_limit", "assumed", "findings"}
+    assert set(answer["findings"][0]) == {
+        *("id", "severity", "rank", "title", "why", "fix", "command", "check", "source", "link", "params"),
+    }
+    assert answer["findings"][0]["params"]["value"] == -1
+
+
+def test_a_file(tmp_path: Path) -> None:
+    bat = tmp_path / "run nvidia.bat"
+    bat.write_bytes(b"python main.py --fp16-vae ^\r\n  --reserve-vram 2\r\npause\r\n--lowvram\r\n")
+    done = run("flags", str(bat))
+    assert done.returncode == 1
+    assert "`--lowvram` on line 4 is not applied: it stands behind `pause`" in done.stdout
+    assert "      python main.py --fp16-vae ^\n        --reserve-vram 2 --lowvram\n" in done.stdout
+    unit = tmp_path / "comfy.service"
+    unit.write_text("[Service]\nExecStart=/v/bin/python main.py --normalvram\nMemoryMax=8G\n", "utf-8")
+    assert found(str(unit)) == ["removed-flag"]
+    assert found(str(unit), "--version", "0.18.2") == []
+    assert found(str(unit), "--version", "0.18.2", "--ram", "64", "--models", "14GiB") == [
+        *("cgroup-unread", "memory-limit-low"),
+    ]
+
+
+def test_a_binary_file_is_bad_input(tmp_path: Path) -> None:
+    program = tmp_path / "start.bat"
+    program.write_bytes(b"MZ\0\0")
+    done = run("flags", str(program))
+    assert (done.returncode, "not a text file" in done.stderr) == (2, True)
+
+
+def test_standard_input() -> None:
+    done = run("flags", "-", "--json", stdin="python main.py \\\n --lowvram\n")
+    assert json.loads(done.stdout)["argv"] == ["--lowvram"]
+
+
+def test_models_by_size_kind_family_and_file(tmp_path: Path) -> None:
+    line = "python main.py --highvram"
+    assert found(line, "--vram", "12GB", "--models", "16.1GiB") == ["resident-too-large"]
+    assert found(line, "--vram", "24GiB", "--models", "16.1GiB", "te=6GiB") == []
+    assert found("python main.py --gpu-only", "--vram", "24", "--models", "17GiB", "te=6GiB") == ["resident-too-large"]
+    assert found("python main.py --use-sage-attention", "--models", "QwenImage=20GiB") == ["sage-nan"]
+    file = tmp_path / "model=1.gguf"
+    file.write_bytes(b"GGUF")
+    os.truncate(file, 14 * 2**30)
+    assert found("python main.py --async-offload", "--models", f"diffusion={file}") == ["async-gguf"]
+    assert found(line, "--card", "12GiB", "--models", f"diffusion={file}") == ["resident-too-large"]
+
+
+def test_the_card_s_name_counts() -> None:
+    assert found("python main.py --force-fp16", "--gpu", "NVIDIA GeForce GTX 1650") == ["fp16-16xx"]
+    assert found("python main.py --fast-disk", "--gpu", "AMD Radeon RX 7900 XTX") == ["headroom-static", "rocm-dynamic"]
+
+
+def test_a_terminal_without_utf_8_gets_plain_signs() -> None:
+    done = run("flags", "python main.py --reserve-vram -1", "--vram", "8", PYTHONIOENCODING="ascii")
+    assert done.returncode == 1
+    assert "keeps -0.2 GiB free" in done.stdout
+
+
+def test_help_names_the_command() -> None:
+    assert "flags" in run("--help").stdout
+    assert run("flags", "--help").returncode == 0
+    assert run().returncode == 2
+    assert run("--version").stdout.startswith("Headroom ")
