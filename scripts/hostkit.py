@@ -30,6 +30,8 @@ DEFAULT_VERSION = "0.30.0"
 TORCH = ("torch==2.14.1", "torchvision==0.29.1")
 TORCHAUDIO = "torchaudio==2.11.1"
 TEST_TOOLS = ("pytest==9.*", "ruff==0.14.*", "pyright==1.1.*", "playwright==1.*", "psutil", "nvidia-ml-py")
+#: Installed without their requirements, which the host has: pip would put a second numpy in front of the host's.
+TEST_TABLES = ("gguf==0.*",)
 
 
 #: What ``Host.origin`` says of the host of our own making, and of one that holds this pack.
@@ -251,7 +253,7 @@ def tools_python(host: Host) -> Path:
     stamp = env / ".ready"
     recipe = "\n".join([str(host.python), *TEST_TOOLS])
     if stamp.exists() and stamp.read_text("utf-8") == recipe:
-        return env_python(env)
+        return with_tables(env)
     shutil.rmtree(env, ignore_errors=True)
     python = make_env(env, host.python)
     pip_install(python, "the test tools", *TEST_TOOLS)
@@ -262,7 +264,17 @@ def tools_python(host: Host) -> Path:
     )
     (Path(own) / "headroom_host.pth").write_text(base + "\n", "utf-8")
     stamp.write_text(recipe, "utf-8")
-    return python
+    return with_tables(env)
+
+
+def with_tables(env: Path) -> Path:
+    """Puts ``TEST_TABLES`` into the environment of the test tools, once; returns its interpreter."""
+    stamp = env / ".tables"
+    wanted = "\n".join(TEST_TABLES)
+    if not stamp.exists() or stamp.read_text("utf-8") != wanted:
+        pip_install(env_python(env), "the tables of GGUF", "--no-deps", *TEST_TABLES)
+        stamp.write_text(wanted, "utf-8")
+    return env_python(env)
 
 
 def link_pack(custom_nodes: Path, name: str = "headroom") -> Path:

@@ -34,6 +34,8 @@ class Fault:
     text: str
     file: str = ""
     """File name without its folder."""
+    notice: bool = False
+    """True where the file can be used all the same: an unknown dtype, bytes that no tensor uses."""
 
 
 @dataclass(frozen=True)
@@ -42,15 +44,25 @@ class ModelFile:
 
     name: str
     format: str
-    """``safetensors``, ``gguf``, ``pickle-zip``; the majority's for a folder."""
+    """``safetensors``, ``gguf``, ``pickle-zip``, ``pickle``, ``unknown``; the majority's for a folder."""
     tensors: Mapping[str, TensorInfo]
     metadata: Mapping[str, str] = field(default_factory=dict)
     header_bytes: int = 0
+    """All that is no tensor of the model: header, directory, padding, what a training run saved beside the weights."""
     file_bytes: int = 0
     """All files together: header_bytes plus the tensors' bytes where there is no fault."""
     faults: Sequence[Fault] = ()
+    files: Mapping[str, int] = field(default_factory=dict)
+    """Bytes of each file that was read, by its name; in a diffusers folder with the component's folder in front."""
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """JSON texts that tensors hold, by the tensor's name: ``X.comfy_quant``, ``X.quant_state.bitsandbytes__nf4``."""
 
     @property
     def data_bytes(self) -> int:
         """Bytes of all tensors."""
         return sum(tensor.size_bytes for tensor in self.tensors.values())
+
+    @property
+    def broken(self) -> bool:
+        """Whether something is wrong that a loader would stumble over; a good size does not prove good bytes."""
+        return any(not fault.notice for fault in self.faults)
