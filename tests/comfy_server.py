@@ -47,11 +47,11 @@ class Run:
 class ComfyServer:
     """One running host; ``base`` is its base directory with models, input, output and custom_nodes."""
 
-    def __init__(self, host: hostkit.Host, base: Path, flags: tuple[str, ...] = ()) -> None:
+    def __init__(self, host: hostkit.Host, base: Path, flags: tuple[str, ...] = (), port: int = 0) -> None:
         self.base, self.flags = base, flags
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+            self.port = port or probe.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         self.log_path = base / "comfy.log"
         command = [host.python, host.path / "main.py", "--cpu", "--base-directory", base, "--port", self.port]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -34,7 +35,28 @@ def extension_for(nodes: Callable[[], Sequence[type]]) -> Any:
         logging.error("Headroom needs ComfyUI %s or newer; this is %s. Update ComfyUI to use its nodes.", wanted, shown)
 
     class HeadroomExtension(ComfyExtension):
+        async def on_load(self) -> None:
+            if usable:
+                _start()
+
         async def get_node_list(self) -> list[Any]:
             return list(nodes()) if usable else []
 
     return HeadroomExtension()
+
+
+def _start() -> None:
+    """What the pack adds to a running server: its routes, and the notice of a prompt that never ends.
+
+    Nodes work without them, so a fault here costs no more than that.
+    """
+    server = getattr(getattr(sys.modules.get("server"), "PromptServer", None), "instance", None)
+    if server is None:
+        return
+    try:
+        from . import routes, runmarker
+
+        routes.register(server.routes)
+        runmarker.register()
+    except Exception:
+        logging.exception("Headroom: its routes could not be added; the nodes work without them")

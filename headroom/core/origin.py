@@ -1,0 +1,33 @@
+"""Whether a request comes from the page that this server itself served: Origin against Host."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+def same_origin(origin: str | None, host: str | None, site: str | None = None) -> bool:
+    """A browser sends Origin with every POST; a program that is none sends none and is let through.
+
+    ComfyUI's own check covers loopback hosts alone, and ``--enable-cors-header`` takes it away.
+
+    Args:
+        site: the header Sec-Fetch-Site, which a browser sends and no script can change.
+    """
+    if site in {"cross-site", "same-site"}:
+        return False
+    if origin is None:
+        return True
+    try:
+        page, server = urlsplit(origin.strip()), urlsplit(f"//{(host or '').strip()}")
+        port = DEFAULT_PORTS.get(page.scheme)
+        return (
+            page.scheme in DEFAULT_PORTS
+            and bool(page.hostname)
+            and page.hostname == server.hostname
+            and (page.port or port) == (server.port or port)
+        )
+    except ValueError:
+        # "null" of a sandboxed page, and ports that are no numbers.
+        return False

@@ -1,0 +1,58 @@
+"""Which pages may act: only those that this server served."""
+
+from __future__ import annotations
+
+import pytest
+
+from headroom.core.origin import same_origin
+
+
+@pytest.mark.parametrize(
+    ("origin", "host"),
+    [
+        ("http://127.0.0.1:8188", "127.0.0.1:8188"),
+        ("http://LOCALHOST:8188", "localhost:8188"),
+        ("https://comfy.example", "comfy.example"),
+        ("https://comfy.example:443", "comfy.example"),
+        ("http://comfy.example", "comfy.example:80"),
+        ("http://[::1]:8188", "[::1]:8188"),
+        (None, "127.0.0.1:8188"),
+        (None, None),
+    ],
+)
+def test_its_own_page_and_programs_that_are_no_browser_may(origin: str | None, host: str | None):
+    assert same_origin(origin, host)
+
+
+@pytest.mark.parametrize(
+    ("origin", "host"),
+    [
+        ("https://evil.example", "127.0.0.1:8188"),
+        ("https://evil.example", "192.168.1.5:8188"),
+        ("http://127.0.0.1:3000", "127.0.0.1:8188"),
+        ("http://localhost:8188", "127.0.0.1:8188"),
+        ("http://127.0.0.1", "127.0.0.1:8188"),
+        ("http://127.0.0.1:8188", None),
+        ("http://127.0.0.1:8188.evil.example", "127.0.0.1:8188"),
+        ("http://127.0.0.1:8188@evil.example", "127.0.0.1:8188"),
+        ("null", "127.0.0.1:8188"),
+        ("", "127.0.0.1:8188"),
+        ("", ""),
+        ("file://", ""),
+        ("ftp://127.0.0.1:8188", "127.0.0.1:8188"),
+        ("chrome-extension://127.0.0.1:8188", "127.0.0.1:8188"),
+        ("http://127.0.0.1:port", "127.0.0.1:8188"),
+        ("http://[::1", "[::1]:8188"),
+    ],
+)
+def test_every_other_page_may_not(origin: str, host: str | None):
+    assert not same_origin(origin, host)
+
+
+@pytest.mark.parametrize(
+    ("site", "allowed"), [("cross-site", False), ("same-site", False), ("same-origin", True), ("none", True)]
+)
+def test_what_the_browser_says_of_the_page_counts_too(site: str, allowed: bool):
+    """A page on another port of the same machine is the same site, and not ours."""
+    assert same_origin("http://127.0.0.1:8188", "127.0.0.1:8188", site) is allowed
+    assert same_origin(None, "127.0.0.1:8188", site) is allowed
