@@ -9,7 +9,7 @@ from .common import BF16_FIRST, DETECTION, FP16_FIRST, LATENTS, NO_FP16, SUPPORT
 from .flux import KEY_NORM
 from .identity import Value
 from .index import Header
-from .reading import Dim, Not, Signature, has
+from .reading import Dim, Signature, has
 from .rows import Architecture, Family, Memory, Stack
 
 SD3 = Architecture(
@@ -204,7 +204,7 @@ QWEN = Architecture(
     sign=Signature(
         keys=("txt_norm.weight",),
         lacks=("transformer_blocks.0.img_mlp.w1.weight", "controlnet_blocks.0.weight", KEY_NORM),
-        sizes=(("proj_out.weight", 0, Not(128)),),
+        unless=MAGE.sign,
     ),
     facts={
         "in_channels": Dim("img_in.weight", 1),

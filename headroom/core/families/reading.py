@@ -164,6 +164,8 @@ class Signature:
     lacks: tuple[str, ...] = ()
     sizes: tuple[tuple[str, int | None, Any], ...] = ()
     """(name, axis, what it must be); without an axis the number of axes."""
+    unless: Signature | None = None
+    """Another one that must not fit."""
 
     def fits(self, header: Header) -> bool:
         """Whether a header has it."""
@@ -171,6 +173,7 @@ class Signature:
             all(header.has(key) for key in self.keys)
             and not any(header.has(key) for key in self.lacks)
             and all(self._size_fits(header, *size) for size in self.sizes)
+            and not (self.unless is not None and self.unless.fits(header))
         )
 
     @staticmethod

@@ -12,6 +12,8 @@ import pytest
 
 from headroom.core.blocks import split
 from headroom.core.families import ARCHITECTURES, FAMILIES, identify
+from headroom.core.families.diffusion import prefix_of
+from headroom.core.families.index import Index
 
 DATA = Path(__file__).resolve().parent.parent.parent / "data" / "families"
 SHORT = {"torch.float16": "fp16", "torch.bfloat16": "bf16", "torch.float32": "fp32"}
@@ -108,6 +110,84 @@ def test_every_prefix_of_the_host(
     assert identity.family == host_class(oracle, renamed, used, first_case.metadata)
     assert identity.prefix == used == prefix
     assert all(stack.stem.startswith(prefix) for stack in identity.stacks)
+
+
+@pytest.mark.parametrize("prefix", ["model.diffusion_model.", "model.model.", "net."])
+@pytest.mark.parametrize("names", [1, 5, 6, 7])
+def test_how_many_names_make_a_prefix(prefix: str, names: int, oracle: ModuleType, to_header: Any):
+    import torch
+
+    made = {f"{prefix}blocks.{n}.x": torch.empty(2, 2, device="meta") for n in range(names)}
+    found = oracle.unet_prefix_from_state_dict(made)
+    assert prefix_of(Index(to_header(made))) == (found if any(name.startswith(found) for name in made) else "")
+
+
+#: Case -> shapes that are changed, and names that are left out (no shape): lengths that decide between classes.
+NEAR = [
+    ("FluxSchnell-schnell", {"txt_in.weight": (3072, 3584)}),
+    ("FluxSchnell-ovis-image", {"txt_in.weight": (3072, 3584)}),
+    ("LongCatImage-longcat-image", {"txt_in.weight": (3072, 4096)}),
+    ("Flux-dev", {"img_in.weight": (3072, 384)}),
+    ("FluxInpaint-fill", {"img_in.weight": (3072, 388)}),
+    ("WAN21_I2V-14b", {"patch_embedding.weight": (5120, 20, 1, 2, 2)}),
+    ("WAN21_I2V-14b", {"patch_embedding.weight": (5120, 48, 1, 2, 2)}),
+    ("WAN21_Camera-14b", {"patch_embedding.weight": (5120, 36, 1, 2, 2)}),
+    ("WAN21_Camera-14b", {"img_emb.proj.0.bias": None, "patch_embedding.weight": (5120, 36, 1, 2, 2)}),
+    ("WAN22_WanDancer-14b", {"patch_embedding.weight": (5120, 16, 1, 2, 2)}),
+    ("WAN21_T2V-14b", {"head.head.weight": (192, 5120)}),
+    ("HunyuanVideo-hyvideo-t-2-cfgdistill", {"img_in.proj.weight": (3072, 33, 1, 2, 2)}),
+    ("HunyuanVideo-hyvideo-t-2-cfgdistill", {"img_in.proj.weight": (3072, 34, 1, 2, 2)}),
+    ("HunyuanVideo15-1.5-8.3b", {"img_in.proj.weight": (2048, 98, 1, 1, 1)}),
+    ("HunyuanVideo15-1.5-8.3b", {"vision_in.proj.0.weight": (1024, 1024)}),
+    ("HunyuanImage21-2.1-17b", {"img_in.proj.weight": (3584, 64, 1, 1, 1)}),
+    ("SD15-1.5", {"input_blocks.0.0.weight": (320, 8, 3, 3)}),
+    ("SD20-2.1", {"label_emb.0.0.weight": (1280, 4)}),
+    ("SDXL-base-1.0", {"input_blocks.0.0.weight": (320, 8, 3, 3)}),
+    ("SDXL-base-1.0", {"label_emb.0.0.weight": (1280, 2560)}),
+    ("SVD_img2vid-svd", {"label_emb.0.0.weight": (1280, 256)}),
+    ("CosmosT2V-7b", {"x_embedder.proj.1.weight": (4096, 76)}),
+    ("Anima-2b", {"llm_adapter.blocks.0.cross_attn.q_proj.weight": None}),
+    ("Lumina2-image-2.0-2.6b", {"cap_embedder.1.weight": (3840, 2304)}),
+    ("ZImage-turbo-6b", {"cap_embedder.1.weight": (2560, 2560)}),
+    ("ZImagePixelSpace-pixel-space", {"dec_net.cond_embed.weight": None}),
+    ("Kandinsky5Image-image-lite-6b", {"visual_embeddings.in_layer.weight": (2560, 132)}),
+    ("CogVideoX_T2V-1.5-5b", {"patch_embed.proj.weight": (3072, 256)}),
+    ("CogVideoX_T2V-5b", {"patch_embed.proj.weight": (3072, 48, 2, 2)}),
+    ("PixArtAlpha-xl-2-1024", {"ar_embedder.mlp.0.weight": None}),
+    ("HunyuanDiT-1.2-dit-g-2", {"extra_embedder.0.weight": (5632, 3968)}),
+    ("AuraFlow-0.3", {"cond_seq_linear.weight": (3072, 4096)}),
+    ("SD3-3-medium", {"x_embedder.proj.weight": (1536, 4, 2, 2)}),
+    ("MageFlow-mage-flow", {"proj_out.weight": (64, 3072)}),
+    ("MageFlow-mage-flow", {"txt_norm.weight": (3584,)}),
+    ("LTXAV-19b", {"audio_adaln_single.linear.weight": None}),
+    ("StableAudio3-stable-audio-3", {"model.model.transformer.global_cond_embedder.0.weight": None}),
+    ("DepthAnything3-large-mono", {"backbone.embeddings.patch_embeddings.projection.weight": (640, 3, 14, 14)}),
+    ("SeedVR2-3b", {"positive_conditioning": None}),
+    ("Stable_Cascade_C-full", {"clip_txt_mapper.weight": None}),
+]
+
+
+@pytest.mark.parametrize(("name", "changes"), NEAR, ids=lambda value: value if isinstance(value, str) else "")
+def test_one_length_away_from_another_class(
+    name: str, changes: Any, all_cases: Any, build: Callable[[Any], Any], to_header: Any, oracle: ModuleType
+):
+    """The boundaries are the host's, also where no class lies behind them. Where the host finds nothing because a part
+    is missing, Headroom still names the family."""
+    import torch
+
+    made = build(next(case for case in all_cases if case.name == name))
+    names = dict(made.names)
+    for key, shape in changes.items():
+        if shape is None:
+            del names[key]
+        else:
+            names[key] = torch.empty(shape, dtype=torch.float16, device="meta")
+    expected = host_class(oracle, names, made.case.prefix)
+    identity = identify(to_header(names))
+    if expected is None and identity.family is not None:
+        assert identity.status == "broken"
+    else:
+        assert identity.family == expected
 
 
 def test_no_two_architectures_claim_a_header(made: Any):
