@@ -10,7 +10,6 @@ from .view import INFERENCE_BYTES, View
 
 #: maximum_vram_for_weights (comfy/model_management.py 0.30.0): the share of a card that ComfyUI gives to weights.
 WEIGHTS_SHARE = 0.88
-BYTES_OF = {"fp8": 1, "fp16": 2, "bf16": 2, "fp32": 4, "fp64": 8}
 #: What the unet flags store, in the order in which ComfyUI asks for them (unet_dtype).
 UNET_ORDER = (
     ("--fp32-unet", "fp32"),

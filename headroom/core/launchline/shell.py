@@ -6,7 +6,6 @@ import re
 
 from .words import Lexer, Span, Word
 
-_NAME = re.compile(r"[A-Za-z_]\w*")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=")
 #: ``$NAME``, ``${NAME}``, ``${NAME[@]}``, ``$1``, ``$@``.
 _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)(?:\[[@*]\])?\}|([A-Za-z_]\w*)|[@*\d?#$!-]|\{[^}]*\})")
@@ -138,8 +137,3 @@ class PosixLexer(Lexer):
         if "+=" in found[0] and before is not None:
             value = Span(before.value + value.value, [*before.at, *value.at])
         self.variables[found[1]] = value
-
-
-def is_assignment(word: Word) -> bool:
-    """A word like ``NAME=value``."""
-    return bool(_ASSIGNMENT.match(word.value))
