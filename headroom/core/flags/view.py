@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
+from ..link import Link
 from ..readings import Device, Host, LastRun, LoadedModel, Ram, Snapshot, WorkflowModel
 from ..units import GIB
 from .versions import Table, Version, parse_version, table_for
@@ -15,8 +16,6 @@ INFERENCE_BYTES = int(0.8 * GIB)
 MIB = 2**20
 #: Flags that turn dynamic VRAM off (comfy/cli_args.py, enables_dynamic_vram).
 STATIC_FLAGS = ("--disable-dynamic-vram", "--highvram", "--gpu-only", "--novram", "--cpu")
-#: GB/s per lane and generation of PCI Express that a copy really gets, about 80 % of the nominal rate.
-PCIE_LANE = {1: 0.2, 2: 0.4, 3: 0.79, 4: 1.58, 5: 3.15}
 
 
 class View:
@@ -139,10 +138,9 @@ class View:
 
     def copy_seconds(self, size_bytes: int) -> float | None:
         """How long a copy to the card takes over its link."""
-        if self.gpu is None or self.gpu.pcie_width is None:
+        if self.gpu is None or self.gpu.pcie_width is None or self.gpu.pcie_generation is None:
             return None
-        lane = PCIE_LANE.get(self.gpu.pcie_generation or 0)
-        return None if lane is None else size_bytes / (lane * 1e9 * self.gpu.pcie_width)
+        return Link(self.gpu.pcie_generation, self.gpu.pcie_width).seconds(size_bytes)
 
     # --- dynamic VRAM ---
 

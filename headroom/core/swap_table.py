@@ -1,0 +1,76 @@
+"""How tools swap blocks: which end of the stack leaves the card, how many can, and what is copied in a step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Convention:
+    """One tool's meaning of ``blocks_to_swap``. In all of them a larger number means less VRAM."""
+
+    id: str
+    name: str
+    end: Literal["last", "first"]
+    """Which blocks leave the card."""
+    more: int = 0
+    """Blocks that leave beyond the number given: 1 in tools whose loop counts one too far."""
+    stays: int = 0
+    """Blocks that the tool never lets go."""
+    copies_back: bool = True
+    """A block is moved back to RAM after its turn, so that it crosses the link twice per pass."""
+    prefetch: bool = False
+    """Blocks can be fetched ahead; each one that is takes room of its own."""
+    source: str = ""
+
+    def leaving(self, asked: int, total: int) -> int:
+        """Blocks that leave the card when ``asked`` is set."""
+        return min(asked + self.more, self.most(total)) if asked > 0 else 0
+
+    def setting(self, leaving: int, total: int) -> int:
+        """What to set so that at least ``leaving`` blocks leave; 0 is always no swap at all."""
+        leaving = min(leaving, self.most(total))
+        return max(1, leaving - self.more) if leaving > 0 else 0
+
+    def most(self, total: int) -> int:
+        """Blocks that can leave at most."""
+        return max(0, total - self.stays)
+
+
+CONVENTIONS = (
+    Convention("wan-wrapper", "WanVideoWrapper", "last", prefetch=True, source="ComfyUI-WanVideoWrapper, README"),
+    Convention(
+        "wan-wrapper-2025-03",
+        "WanVideoWrapper until March 2025",
+        "first",
+        source="ComfyUI-WanVideoWrapper 721cd65, nodes.py (passes one less to a loop that counts one more)",
+    ),
+    Convention(
+        "hunyuan-wrapper",
+        "HunyuanVideoWrapper, older Flux wrappers",
+        "first",
+        more=1,
+        source="their loops keep the blocks above the number (b > blocks_to_swap), so N+1 leave",
+    ),
+    Convention(
+        "musubi-tuner",
+        "musubi-tuner, sd-scripts",
+        "last",
+        stays=1,
+        source="musubi-tuner docs, PR#862: 39 of 40 for Wan 14B, 29 of 30 for 1.3B",
+    ),
+)
+WAN_WRAPPER = CONVENTIONS[0]
+
+
+def convention(id_or_name: str) -> Convention:
+    """The convention with this id or name.
+
+    Raises:
+        KeyError: there is none.
+    """
+    found = next((row for row in CONVENTIONS if id_or_name in (row.id, row.name)), None)
+    if found is None:
+        raise KeyError(id_or_name)
+    return found
