@@ -151,6 +151,15 @@ def heavy_at_import(path: str, tree: ast.AST) -> Iterator[str]:
                 yield f"{path}:{found.line}: loads {found.target} at import"
 
 
+def host_loaded_by_the_command_line(path: str, tree: ast.AST) -> Iterator[str]:
+    """The host layer loaded by the command line at import: what it needs (psutil, a torch that loads) may be missing or
+    broken, which is when a person runs a command. One that looks at the machine imports it when it runs."""
+    if path.startswith("headroom/cli/") or path == "headroom/__main__.py":
+        for found in imports(path, tree):
+            if found.at_import and found.relative and f"{found.target}/".startswith("headroom/host/"):
+                yield f"{path}:{found.line}: loads {found.target} at import"
+
+
 def one_system_only(path: str, tree: ast.AST) -> Iterator[str]:
     """Modules that only one system has, loaded at import: the pack would not load elsewhere."""
     for found in imports(path, tree):
@@ -237,6 +246,14 @@ RULES: dict[str, tuple[Check, list[tuple[str, str]]]] = {
         ],
     ),
     "heavy at import": (heavy_at_import, [("headroom/tensors/__init__.py", "if True:\n    import torch")]),
+    "host on the command line": (
+        host_loaded_by_the_command_line,
+        [
+            ("headroom/cli/x.py", "from ..host.environment import gather"),
+            ("headroom/cli/x.py", "from .. import host"),
+            ("headroom/__main__.py", "from .host import snapshot"),
+        ],
+    ),
     "one system only": (
         one_system_only,
         [("headroom/host/ram.py", "try:\n    import resource\nexcept ImportError: ...")],

@@ -16,11 +16,11 @@ from ..core.launchline import LaunchLine, LaunchLineError, Machine, check, decod
 from ..core.launchline.rewrite import command, edits_for
 from ..core.launchline.stated import assumptions, limit_finding
 from . import sizes
+from .findings import say_finding
 from .output import say, say_json
 
 SUFFIXES = {".bat", ".cmd", ".ps1", ".sh", ".bash", ".service", ".conf", ".command"}
 MOST_BYTES = 2**20
-SEVERITY = {"problem": "Problem", "warning": "Warning", "info": "Note"}
 _DESCRIPTION = """
 Says which flags ComfyUI refuses, ignores or contradicts, and what to write instead. Takes a command line in quotes
 (also `docker run ...`, or the flags alone), or a .bat, .ps1, .sh or systemd .service file. With --vram, --ram and
@@ -119,11 +119,4 @@ def _print(line: LaunchLine, table: Table, machine: Machine, found: list[Advice]
     if not found:
         say("Fine: nothing to say about this line.")
     for advice in found:
-        say()
-        say(f"{SEVERITY[advice.severity]}: {advice.title}")
-        say(f"  {advice.why}")
-        say(f"  Fix: {advice.fix}")
-        for part in advice.command.splitlines():
-            say(f"      {part}")
-        say(f"  Check: {advice.check}")
-        say(f"  Source: {advice.source}")
+        say_finding(advice)

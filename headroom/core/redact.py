@@ -17,8 +17,9 @@ _URL_PASSWORD = re.compile(r"(?<=://)[^/@\s]+@")
 _SECRET_NAME = re.compile(
     r"(?:api[-_]?key|(?<!tls-)key(?!file|board|word)|token|secret|passw(?:or)?d|auth)", re.IGNORECASE
 )
-#: Keys that can be told by their own form: OpenAI and Anthropic, Hugging Face, GitHub, Comfy, AWS.
-_SECRET_FORM = re.compile(r"(?:sk-|hf_|gh[pousr]_|github_pat_|comfyui-|AKIA)[\w-]{12,}")
+#: Keys that can be told by their own form: OpenAI and Anthropic, Hugging Face, GitHub, AWS, Comfy. Packages such as
+#: ``comfyui-workflow-templates`` begin as Comfy's keys do, but no part of their names is as long as a key.
+_SECRET_FORM = re.compile(r"(?:sk-|hf_|gh[pousr]_|github_pat_|AKIA)[\w-]{12,}|comfyui-\w{24,}")
 
 
 def words(argv: Sequence[str], windows: bool = False) -> list[str]:

@@ -115,6 +115,9 @@ int nvmlInitWithFlags(unsigned flags) {
     return OK;
 }
 
+/* As torch starts it (torch/cuda/__init__.py 2.14.1, _raw_device_count_nvml). */
+int nvmlInit(void) { return nvmlInitWithFlags(0); }
+
 int nvmlShutdown(void) {
     if (!started) return UNINITIALIZED;
     started--;
