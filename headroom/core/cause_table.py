@@ -46,15 +46,23 @@ def _wider_vae(facts: Facts) -> str:
     return "--bf16-vae" if facts.bf16 else "--fp32-vae"
 
 
+def _is_gtx16(facts: Facts) -> bool:
+    return facts.gpu_name is not None and any(name in facts.gpu_name for name in GTX_16)
+
+
 def _runs_fp16(facts: Facts) -> bool:
-    """The model computed in fp16, or, where that is unknown, was told to."""
-    forced = any(flag in facts.flags for flag in FORCED_FP16) and "--fp32-unet" not in facts.flags
+    """The model computed in fp16, or, where that is unknown, was told to.
+
+    On the GTX 16 series only ``--force-fp16`` does that: with ``--fp16-unet`` ComfyUI stores fp16 there and computes
+    in fp32 (comfy/model_management.py 0.30.0, should_use_fp16; tests/core/flags/test_host_decisions.py).
+    """
+    obeyed = FORCED_FP16[:1] if _is_gtx16(facts) else FORCED_FP16
+    forced = any(flag in facts.flags for flag in obeyed) and "--fp32-unet" not in facts.flags
     return facts.dtype == "fp16" or (facts.dtype is None and forced)
 
 
 def _on_gtx16(facts: Facts) -> bool:
-    named = facts.gpu_name is not None and any(name in facts.gpu_name for name in GTX_16)
-    return named and _runs_fp16(facts)
+    return _is_gtx16(facts) and _runs_fp16(facts)
 
 
 def _part_of_batch(facts: Facts) -> bool:
@@ -99,14 +107,14 @@ CAUSES: tuple[Row, ...] = (
         stages=LATENT,
         applies=_on_gtx16,
         text="fp16 is broken on the GTX 16 series, and this is a {gpu}. Start without {given}.",
-        drops=FORCED_FP16,
+        drops=("--force-fp16",),
         source="ComfyUI #884",
     ),
     Row(
         id="fp16-gtx16",
         rank=6,
         stages=LATENT,
-        applies=lambda f: _on_gtx16(f) and not any(flag in f.flags for flag in FORCED_FP16),
+        applies=lambda f: _on_gtx16(f) and "--force-fp16" not in f.flags,
         text="fp16 is broken on the GTX 16 series, and this is a {gpu}. Try {fix}.",
         adds=lambda f: "--fp32-unet",
         source="ComfyUI #884",

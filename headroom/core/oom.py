@@ -18,6 +18,8 @@ _OOM_TEXTS = (
     "alloc_failed",
     "defaultcpuallocator",
     "can't allocate memory",
+    "cannot allocate memory",
+    "allocation on device",
     "not enough memory",
     "not enough gpu video memory",
     "out_of_device_memory",
@@ -25,13 +27,22 @@ _OOM_TEXTS = (
     "invalid buffer size",
 )
 _UNITS = {"GiB": GIB, "GB": GIB, "MiB": MIB, "MB": MIB, "KiB": KIB, "KB": KIB, "bytes": 1}
-_SIZE = r"([\d.]+)\s*(GiB|GB|MiB|MB|KiB|KB|bytes)"
+_SIZE = r"(\d[\d.]*)\s*(GiB|GB|MiB|MB|KiB|KB|bytes)"
 _ASKED = (
     re.compile(r"[Tt]ried to allocate " + _SIZE),
     re.compile(r"you tried to allocate " + _SIZE),
     re.compile(r"Invalid buffer size: " + _SIZE),
+    # The allocator behind --cuda-malloc.
+    re.compile(r"Requested\s*: " + _SIZE),
+    # numpy, and DirectML.
+    re.compile(r"[Uu]nable to allocate " + _SIZE),
+    re.compile(r"allocate tensor with " + _SIZE),
 )
-_FREE = (re.compile(r"of which " + _SIZE + r" is free"), re.compile(_SIZE + r" free"))
+_FREE = (
+    re.compile(r"of which " + _SIZE + r" is free"),
+    re.compile(_SIZE + r" free"),
+    re.compile(r"Free \(according to CUDA\)\s*: " + _SIZE),
+)
 
 
 @dataclass(frozen=True)
@@ -57,5 +68,5 @@ def _first(patterns: tuple[re.Pattern[str], ...], text: str) -> int | None:
     for pattern in patterns:
         found = pattern.search(text)
         if found:
-            return int(float(found.group(1)) * _UNITS[found.group(2)])
+            return int(float(found.group(1).rstrip(".")) * _UNITS[found.group(2)])
     return None

@@ -115,6 +115,8 @@ class LoadedModel:
     lora_patches: int | None = None
     family: str | None = None
     """Name in comfy.supported_models of a diffusion model: ``ZImage`` where ``class_name`` may say ``Lumina2``."""
+    id: str | None = None
+    """Names it to ``POST unload`` for as long as it is loaded."""
 
 
 @dataclass(frozen=True)
@@ -197,6 +199,48 @@ class LastRun:
 
 
 @dataclass(frozen=True)
+class Fix:
+    """One thing to do about a failure; rows of ``core/failure.py``."""
+
+    id: str
+    text: str
+    """In English, without the expected effect: that is shown beside it."""
+    expected_bytes: int | None = None
+    """What it makes free, or takes off the peak; None where that cannot be computed."""
+    params: Mapping[str, Any] = field(default_factory=dict)
+    """The values in the text: sizes in bytes, flags as lists; for programs and translations."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The error that a run ended with, and the machine at that moment: just after it, models are unloaded."""
+
+    kind: str
+    """``out-of-memory``, ``nan``, ``other``."""
+    at: float
+    """Unix time."""
+    node_id: str | None = None
+    """As the user sees it on the canvas, also for a node inside an expanded one."""
+    node_type: str | None = None
+    message: str = ""
+    """What the error said; where it is shown, without paths and keys."""
+    memory: str | None = None
+    """Which memory ran out: ``vram`` or ``ram``; None for another kind of error."""
+    asked_bytes: int | None = None
+    """What could not be had, by the error's own words."""
+    free_bytes: int | None = None
+    """What was free then: by the error's words, else as read."""
+    devices: Sequence[Device] = ()
+    """As read at that moment; empty where it was learnt of too late."""
+    ram: Ram = field(default_factory=Ram)
+    models: Sequence[LoadedModel] = ()
+    running_seconds: float | None = None
+    """How long the node had run."""
+    fixes: Sequence[Fix] = ()
+    """At most three, best first."""
+
+
+@dataclass(frozen=True)
 class Snapshot:
     """Everything together, at one moment."""
 
@@ -211,7 +255,9 @@ class Snapshot:
     workflow_models: Sequence[WorkflowModel] | None = None
     """None until something reads the open workflow."""
     workflow_nodes: frozenset[str] | None = None
-    """Class types in the open workflow."""
+    """Class types in the open workflow: in that of the last run, until something reads the open one."""
     last_run: LastRun | None = None
+    failure: Failure | None = None
+    """What the last run failed with; until the next one begins, for an hour at most."""
     processes: int | None = None
     """Other ComfyUI processes on this machine."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
@@ -34,6 +34,20 @@ def snapshot_json(snapshot: Snapshot, home: str | None = None) -> dict[str, Any]
     answer = cleaner.value(dataclasses.replace(snapshot, host=rest))
     answer["host"] |= _command_line(host, cleaner)
     return answer
+
+
+def plain_json(found: Any, windows: bool, home: str | None = None) -> Any:
+    """Any other reading as plain JSON values, with texts as a snapshot shows them.
+
+    Args:
+        windows: paths are of the kind of Windows.
+    """
+    return _Cleaner(windows, home).value(found)
+
+
+def cleaner(windows: bool, home: str | None = None) -> Callable[[str], str]:
+    """What makes any one text fit to be shown: no absolute path, home folder or key."""
+    return _Cleaner(windows, home).text
 
 
 def _command_line(host: Host, cleaner: _Cleaner) -> dict[str, Any]:

@@ -193,11 +193,16 @@ def _versions() -> Mapping[str, str]:
 
 
 @functools.cache
-def _rotating() -> bool | None:
-    """Whether the models folder lies on a disk that turns, by Linux's word; None where that is not known."""
+def _rotating(root: Path = Path("/")) -> bool | None:
+    """Whether the models folder lies on a disk that turns, by Linux's word; None where that is not known.
+
+    A partition has no queue of its own, its disk does. Network and overlay file systems are no block devices.
+    """
     device = os.stat(_module("folder_paths").models_dir).st_dev
-    block = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}") if hasattr(os, "major") else None
-    for folder in () if block is None else (block, block.resolve().parent):
+    if not hasattr(os, "major"):
+        return None
+    block = root / "sys" / "dev" / "block" / f"{os.major(device)}:{os.minor(device)}"
+    for folder in (block, block.resolve().parent):
         flag = folder / "queue" / "rotational"
         if flag.is_file():
             return flag.read_text("ascii").strip() == "1"

@@ -46,7 +46,7 @@ def extension_for(nodes: Callable[[], Sequence[type]]) -> Any:
 
 
 def _start() -> None:
-    """What the pack adds to a running server: its routes, and the notice of a prompt that never ends.
+    """What the pack adds to a running server: its routes, the record of a run, and the notice of one that never ends.
 
     Nodes work without them, so a fault here costs no more than that.
     """
@@ -54,9 +54,10 @@ def _start() -> None:
     if server is None:
         return
     try:
-        from . import routes, runmarker
+        from . import recorder, routes, runmarker
 
         routes.register(server.routes)
         runmarker.register()
+        recorder.register()
     except Exception:
         logging.exception("Headroom: its routes could not be added; the nodes work without them")

@@ -6,6 +6,7 @@ Models under dynamic VRAM are read with the calls that walk no pages (``ModelVBA
 
 from __future__ import annotations
 
+import itertools
 import logging
 import sys
 import weakref
@@ -48,6 +49,8 @@ class _Traits:
 
 #: By the model itself, so that the walk over its weights is made once and is forgotten with it.
 _traits: weakref.WeakKeyDictionary[Any, _Traits] = weakref.WeakKeyDictionary()
+_ids: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
+_numbers = itertools.count(1)
 
 
 def read_models(running: bool | None) -> tuple[tuple[LoadedModel, ...], Mapping[str, Held]]:
@@ -76,6 +79,21 @@ def read_models(running: bool | None) -> tuple[tuple[LoadedModel, ...], Mapping[
     return tuple(models), held
 
 
+def patcher_of(model_id: str) -> Any:
+    """The patcher of a loaded model by its ``LoadedModel.id``; None where it is gone. Let go of it soon."""
+    for entry in list(getattr(sys.modules.get("comfy.model_management"), "current_loaded_models", ())):
+        patcher = entry.model
+        if patcher is not None and _ids.get(patcher.model) == model_id:
+            return patcher
+    return None
+
+
+def _id_of(model: Any) -> str:
+    if model not in _ids:
+        _ids[model] = str(next(_numbers))
+    return _ids[model]
+
+
 def _read(entry: Any, running: bool) -> tuple[LoadedModel, Held] | None:
     """One model; None for one that is gone and only waits to be collected.
 
@@ -87,7 +105,7 @@ def _read(entry: Any, running: bool) -> tuple[LoadedModel, Held] | None:
     dynamic, resident = bool(patcher.is_dynamic()), int(patcher.loaded_size())
     traits = _traits_of(patcher)
     model = LoadedModel(
-        name=_file_name(patcher),
+        name=file_name(patcher),
         kind=traits.kind,
         class_name=traits.class_name,
         dtype=traits.dtype,
@@ -100,6 +118,7 @@ def _read(entry: Any, running: bool) -> tuple[LoadedModel, Held] | None:
         gguf=traits.gguf,
         lora_patches=len(patcher.patches),
         family=traits.family,
+        id=_id_of(patcher.model),
     )
     if entry.device.type == "cpu":
         return model, Held()
@@ -121,7 +140,7 @@ def _locked_pages(patcher: Any) -> int:
         return 0
 
 
-def _file_name(patcher: Any) -> str | None:
+def file_name(patcher: Any) -> str | None:
     """The file that the host's loader was given; the first of several text encoders."""
     _, arguments, *_ = getattr(patcher, "cached_patcher_init", None) or (None, ())
     path = arguments[0] if arguments else None

@@ -9,6 +9,7 @@ runs the prompt. Between prompts there is nothing to do.
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -29,22 +30,34 @@ class Listener(Protocol):
         """A prompt begins."""
         ...
 
-    def node(self, label: str) -> None:
-        """A node begins, as the reports name it: ``KSampler #3``."""
-        ...
-
     def end(self) -> None:
         """The prompt has ended: done, failed or interrupted."""
         ...
 
 
-def listen(listener: Listener) -> bool:
-    """From now on the listener is told of every prompt; False where this host cannot tell (before 0.18)."""
+class NodeListener(Listener, Protocol):
+    """One that hears of nodes by their labels, and needs no handler of its own."""
+
+    def node(self, label: str) -> None:
+        """A node begins, as the reports name it: ``KSampler #3``."""
+        ...
+
+
+HandlerFor = Callable[[Any, Any], Any]
+"""Makes the progress handler of one prompt from the listener and the host's registry of that prompt."""
+
+
+def listen(listener: Listener, handler_for: HandlerFor | None = None) -> bool:
+    """From now on the listener is told of every prompt; False where this host cannot tell (before 0.18).
+
+    Args:
+        handler_for: makes its handler; without one the listener must be a ``NodeListener``.
+    """
     try:
         from comfy_execution.cache_provider import register_cache_provider
     except ImportError:
         return False
-    register_cache_provider(provider_for(listener))
+    register_cache_provider(provider_for(listener, handler_for))
     return True
 
 
@@ -57,9 +70,11 @@ def guarded(action: Callable[..., Any], *arguments: Any) -> Any:
         return None
 
 
-def provider_for(listener: Listener) -> Any:
+def provider_for(listener: Listener, handler_for: HandlerFor | None = None) -> Any:
     """A cache provider that caches nothing."""
     from comfy_execution import cache_provider
+
+    make_handler = functools.partial(handler_for or _handler, listener)
 
     class Provider(cache_provider.CacheProvider):
         waits = False
@@ -90,7 +105,7 @@ def provider_for(listener: Listener) -> Any:
                 self.waits = True
                 task.add_done_callback(lambda _: guarded(self._come_back))
             # The host makes the registry of nodes right after this call, before it first waits.
-            loop.call_soon(guarded, _watch_nodes, listener, prompt_id, ATTEMPTS)
+            loop.call_soon(guarded, _watch_nodes, make_handler, prompt_id, ATTEMPTS)
 
         def _come_back(self) -> None:
             self.waits = False
@@ -100,19 +115,19 @@ def provider_for(listener: Listener) -> Any:
     return Provider()
 
 
-def _watch_nodes(listener: Listener, prompt_id: str, attempts: int) -> None:
+def _watch_nodes(make: Callable[[Any], Any], prompt_id: str, attempts: int) -> None:
     """Adds our handler to this prompt's registry; on the thread that runs the prompt."""
     from comfy_execution import progress
 
     registry = progress.get_progress_state()
     if registry.prompt_id == prompt_id:
-        progress.add_progress_handler(_handler(listener, registry))
+        progress.add_progress_handler(make(registry))
     elif attempts > 1:
-        again = (guarded, _watch_nodes, listener, prompt_id, attempts - 1)
+        again = (guarded, _watch_nodes, make, prompt_id, attempts - 1)
         asyncio.get_running_loop().call_later(PAUSE_SECONDS, *again)
 
 
-def _handler(listener: Listener, registry: Any) -> Any:
+def _handler(listener: NodeListener, registry: Any) -> Any:
     from comfy_execution.progress import ProgressHandler
 
     class Handler(ProgressHandler):

@@ -6,6 +6,7 @@ action that is asked for while a prompt is about to start comes after it, and ne
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -21,24 +22,77 @@ class UnknownField(Exception):
     """The request names something that this action does not have."""
 
 
+class UnknownModel(Exception):
+    """No such model is loaded any more."""
+
+
 class Busy(Exception):
     """The prompt worker did not get to it; what was asked is taken back."""
 
 
 def unload(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Unloads every model; the next prompt loads what it needs."""
-    return _act(body, {"unload_models": True})
+    """Unloads every model, or the one that ``model`` names; the next prompt loads what it needs."""
+    _check_fields(body, "model")
+    if "model" not in body:
+        return _act({"unload_models": True})
+    one = _UnloadOne(str(body["model"]))
+    if not one.is_loaded():
+        raise UnknownModel("This model is not loaded any more.")
+    return _act({"unload_models": one})
 
 
 def free(body: Mapping[str, Any]) -> Mapping[str, Any]:
     """Drops the outputs that ComfyUI keeps of nodes and empties torch's cache; models stay loaded."""
+    _check_fields(body)
     # In this order: free_memory alone, seen by the worker before the second one is there, unloads the models too.
-    return _act(body, {"unload_models": False, "free_memory": True})
+    return _act({"unload_models": False, "free_memory": True})
 
 
-def _act(body: Mapping[str, Any], flags: Mapping[str, bool]) -> Mapping[str, Any]:
-    if body:
-        raise UnknownField(f"Unknown: {', '.join(sorted(map(str, body)))[:200]}. This action takes no fields.")
+class _UnloadOne:
+    """A flag for the prompt worker that unloads one model when it is looked at.
+
+    The host's worker knows only "all models" (main.py 0.30.0: ``if flags.get("unload_models", ...)``), and only its
+    thread may touch them. That question is where it asks this object; the answer is no, so that the others stay.
+    """
+
+    def __init__(self, model_id: str) -> None:
+        self._model_id, self._done = model_id, False
+
+    def is_loaded(self) -> bool:
+        from .loaded_models import patcher_of
+
+        return patcher_of(self._model_id) is not None
+
+    def __bool__(self) -> bool:
+        # The flag may be set, and so asked, more than once; an exception here would end the prompt worker.
+        if not self._done:
+            self._done = True
+            try:
+                self._unload()
+            except Exception:
+                logging.exception("Headroom: a model could not be unloaded")
+        return False
+
+    def _unload(self) -> None:
+        import comfy.model_management as management
+
+        from . import memory
+        from .loaded_models import patcher_of
+
+        patcher = patcher_of(self._model_id)
+        if patcher is not None:
+            memory.unload(patcher)
+            management.soft_empty_cache()
+
+
+def _check_fields(body: Mapping[str, Any], *known: str) -> None:
+    unknown = sorted(map(str, set(body) - set(known)))
+    if unknown:
+        takes = f"takes {', '.join(known)}" if known else "takes no fields"
+        raise UnknownField(f"Unknown: {', '.join(unknown)[:200]}. This action {takes}.")
+
+
+def _act(flags: Mapping[str, Any]) -> Mapping[str, Any]:
     queue = _queue()
     before, models_before = _measured(), _models()
     _have_taken(queue, flags)
@@ -59,7 +113,7 @@ def _queue() -> Any:
     return PromptServer.instance.prompt_queue
 
 
-def _have_taken(queue: Any, flags: Mapping[str, bool]) -> None:
+def _have_taken(queue: Any, flags: Mapping[str, Any]) -> None:
     """Sets flags and waits until the worker has taken them.
 
     Set again and again: a worker that is busy with the flags before does not hear it, and then sleeps.

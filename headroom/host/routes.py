@@ -33,24 +33,31 @@ class Refusal(Exception):
 
 def register(routes: web.RouteTableDef) -> None:
     """Adds the routes to ComfyUI's; before it has started to serve."""
-    routes.get("/headroom/snapshot")(_guarded(_reading(_snapshot)))
-    routes.get("/headroom/advice")(_guarded(_reading(_advice)))
+    routes.get("/headroom/snapshot")(_guarded(_snapshot))
+    routes.get("/headroom/advice")(_guarded(_advice))
+    routes.get("/headroom/run")(_guarded(_reading(_run)))
     routes.post("/headroom/unload")(_guarded(_acting("unload")))
     routes.post("/headroom/free")(_guarded(_acting("free")))
 
 
-def _snapshot() -> Mapping[str, Any]:
-    from ..core.snapshot_json import snapshot_json
-    from .snapshot import take
+async def _snapshot(request: web.Request) -> web.Response:
+    """The snapshot; ``?advice=1`` puts the advice beside it."""
+    from . import answers
 
-    return snapshot_json(take(), os.path.expanduser("~"))
+    return _answer(await asyncio.to_thread(answers.snapshot, request.query.get("advice") == "1"), 200)
 
 
-def _advice() -> Mapping[str, Any]:
-    from ..core.flags import advise
-    from .snapshot import take
+async def _advice(_: web.Request) -> web.Response:
+    from . import answers
 
-    return {"advice": [one.as_json() for one in advise(take())]}
+    return _answer(await asyncio.to_thread(answers.advice), 200)
+
+
+def _run() -> Mapping[str, Any]:
+    from ..core.snapshot_json import plain_json
+    from .recorder import run
+
+    return {"run": plain_json(run(), os.name == "nt", os.path.expanduser("~"))}
 
 
 def _guarded(handler: Handler) -> Handler:
@@ -94,6 +101,8 @@ def _acting(name: str) -> Handler:
             return _json(await asyncio.to_thread(getattr(queue_actions, name), body), 200)
         except queue_actions.UnknownField as error:
             raise Refusal(422, "unknown_field", str(error)) from error
+        except queue_actions.UnknownModel as error:
+            raise Refusal(404, "unknown_model", str(error)) from error
         except queue_actions.Busy as error:
             raise Refusal(409, "running", str(error)) from error
 

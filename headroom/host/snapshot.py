@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ..core.readings import Device, Host, Ram, Snapshot
-from . import runmarker
+from . import recorder
 from .comfy import read_host
 from .devices import read_devices
 from .loaded_models import Held, read_models
@@ -17,6 +17,7 @@ from .processes import Processes
 from .ram import read_ram
 
 KEEP_SECONDS = 0.5
+FREEZE_SECONDS = 1.0
 MIB = 2**20
 
 _lock = threading.Lock()
@@ -38,7 +39,29 @@ def take() -> Snapshot:
         return _last
 
 
+def freeze() -> Snapshot:
+    """The machine at this very moment, for the record of a failure: never a shared reading, and soon there.
+
+    While another thread reads it waits for that one, and then goes without the devices.
+    """
+    if not _lock.acquire(timeout=FREEZE_SECONDS):
+        return Snapshot(time.time(), read_host(), ram=read_ram(), models=read_models(True)[0])
+    try:
+        return _machine()
+    finally:
+        _lock.release()
+
+
 def _read() -> Snapshot:
+    return replace(
+        _machine(),
+        workflow_nodes=recorder.workflow_nodes(),
+        last_run=recorder.last_run(),
+        failure=recorder.failure(),
+    )
+
+
+def _machine() -> Snapshot:
     host, ram = read_host(), read_ram()
     models, held = read_models(host.running)
     devices, unused = read_devices(ram, {name: part.pages for name, part in held.items()})
@@ -49,7 +72,6 @@ def _read() -> Snapshot:
         unused_devices=unused,
         ram=ram,
         models=models,
-        last_run=runmarker.last_run(),
         processes=_processes.others(host.running),
     )
 

@@ -90,6 +90,19 @@ def test_forced_fp16_on_the_gtx_16_series_is_named_first(name: str) -> None:
     assert first.text == f"fp16 is broken on the GTX 16 series, and this is a {name}. Start without `--force-fp16`."
 
 
+def test_the_unet_flag_does_not_make_the_gtx_16_series_compute_in_fp16() -> None:
+    """NAN-10: run with ComfyUI 0.30.0, --fp16-unet stores fp16 there and computes in fp32; --force-fp16 does not."""
+    card = replace(TURING, dtype=None, gpu_name="NVIDIA GeForce GTX 1660 SUPER")
+    assert "fp16" not in said(replace(card, flags=given("--fp16-unet")))
+    both = rank(replace(card, flags=given("--force-fp16", "--fp16-unet")))[0]
+    assert (both.id, both.params["given"]) == ("fp16-gtx16-forced", ["--force-fp16"])
+    # Another card does what the flag says.
+    assert "fp16 overflow" in said(replace(TURING, dtype=None, flags=given("--fp16-unet")))
+    # A model that was told to compute in fp16 by a node all the same.
+    told = rank(replace(card, dtype="fp16", flags=given("--fp16-unet")))[0]
+    assert (told.id, told.params["fix"], told.params["replaces"]) == ("fp16-gtx16", "--fp32-unet", ["--fp16-unet"])
+
+
 def test_fp16_on_the_gtx_16_series_without_a_flag_asks_for_fp32() -> None:
     assert ids(replace(TURING, gpu_name="NVIDIA GeForce GTX 1650"))[0] == "fp16-gtx16"
     assert not any(id_.startswith("fp16-gtx16") for id_ in ids(TURING))

@@ -30,6 +30,33 @@ GIB, MIB = 2**30, 2**20
             2621440000,
             None,
         ),
+        (
+            # AUTOMATIC1111/stable-diffusion-webui #10152, the words of torch before 2.2.
+            "CUDA out of memory. Tried to allocate 1.50 GiB (GPU 0; 8.00 GiB total capacity; 5.62 GiB already "
+            "allocated; 0 bytes free; 5.74 GiB reserved in total by PyTorch)",
+            int(1.5 * GIB),
+            0,
+        ),
+        (
+            # The allocator that ComfyUI starts by itself (cudaMallocAsync), ComfyUI #9121.
+            "Allocation on device 0 would exceed allowed memory. (out of memory)\nCurrently allocated     : 13.66 GiB"
+            "\nRequested               : 25.31 MiB\nDevice limit            : 15.99 GiB\nFree (according to CUDA): 0 "
+            "bytes\nPyTorch limit (set by user-supplied memory fraction)\n                        : 17179869184.00 GiB",
+            int(25.31 * MIB),
+            0,
+        ),
+        (
+            "DefaultCPUAllocator: not enough memory: you tried to allocate 94371840 bytes.",
+            94371840,
+            None,
+        ),
+        (
+            "Could not allocate tensor with 167772160 bytes. There is not enough GPU video memory available!",
+            167772160,
+            None,
+        ),
+        ("[Errno 12] Cannot allocate memory", None, None),
+        ("Allocation on device", None, None),
         ("Allocation on device 0 would exceed allowed memory. (out of memory)", None, None),
         ("cuDNN error: CUDNN_STATUS_ALLOC_FAILED", None, None),
         ("Invalid buffer size: 14.65 GiB", int(14.65 * GIB), None),

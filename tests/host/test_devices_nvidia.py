@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import importlib
 import subprocess
 import sys
 import time
+import weakref
 from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -367,3 +369,20 @@ def test_another_package_of_that_name_is_named(tmp_path: Any, shim: str):
 
 def test_a_package_of_that_name_that_does_not_load_is_named(tmp_path: Any):
     assert opened_beside("raise OSError('no such dll')", tmp_path).endswith("cannot be loaded: no such dll")
+
+
+def test_a_driver_that_is_not_there_keeps_no_tensor_of_a_failed_node(devices: ModuleType, driver: FakeDriver) -> None:
+    """Read while a node's error is handled, the kept refusal must not hold that error's frames."""
+    driver.play("mismatch")
+    nvml = importlib.import_module(f"{devices.__name__}.nvml")
+    asker = nvml.Nvml()
+    gone = weakref.finalize(held := type("Tensor", (), {})(), lambda: None)
+    try:
+        raise RuntimeError(held)
+    except RuntimeError:
+        for _ in range(2):
+            with pytest.raises(nvml.Refused):
+                asker.open()
+    del held
+    gc.collect()
+    assert not gone.alive

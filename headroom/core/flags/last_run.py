@@ -12,7 +12,6 @@ SPILL_BYTES = GIB // 4
 #: What helped on a card of 8 GB by trial: 1.2, 2.0 and 2.4 (ComfyUI #4693).
 KEEP_FREE = (0.15, 0.30)
 PAGE_FILE = "os error 1455"
-OUT_OF_MEMORY = ("out of memory", "allocation on device", "outofmemoryerror")
 
 
 def _unfinished(view: View) -> Params | None:
@@ -47,14 +46,17 @@ def _page_file(view: View) -> Params | None:
 
 
 def _fragmentation(view: View) -> Params | None:
-    """Only after a failed allocation: at other times what torch keeps beside is its cache, which is as it should be."""
-    error, gpu = (view.last_run.error or "").lower(), view.gpu
+    """Of the moment of a failed allocation: at other times, and since ComfyUI then unloads all models also right after
+    it, what torch keeps beside is its cache, which is as it should be.
+    """
+    failure = view.snapshot.failure
+    if failure is None or failure.memory != "vram":
+        return None
+    gpu = next((device for device in failure.devices if device.kind != "cpu"), None)
     if gpu is None or gpu.torch_reserved_bytes is None or gpu.torch_allocated_bytes is None:
         return None
     kept = gpu.torch_reserved_bytes - gpu.torch_allocated_bytes
-    if kept < GIB or not any(text in error for text in OUT_OF_MEMORY):
-        return None
-    return {"kept_bytes": kept, "allocated_bytes": gpu.torch_allocated_bytes}
+    return {"kept_bytes": kept, "allocated_bytes": gpu.torch_allocated_bytes} if kept >= GIB else None
 
 
 _LESS = "It keeps no result of a node, so less stays in RAM."

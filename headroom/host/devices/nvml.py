@@ -53,6 +53,11 @@ class Refused(Exception):
         """The driver or the binding has no such function: an older one may do."""
         return self.code == FUNCTION_MISSING
 
+    def again(self) -> Refused:
+        """The same to be raised. One that is kept must not be: it would keep the error that was being handled then,
+        and with its frames the tensors of a failed node."""
+        return Refused(self.reason, self.code)
+
 
 class Nvml:
     """A running NVML. To be used from one thread."""
@@ -76,13 +81,13 @@ class Nvml:
         if self._api is not None:
             return
         if self._refused is not None and time.monotonic() < self._retry_at:
-            raise self._refused
+            raise self._refused.again()
         try:
             api = _library()
             _call(api.nvmlInit)
         except Refused as refused:
             self._refused, self._retry_at = _vital(refused), time.monotonic() + RETRY_SECONDS
-            raise self._refused from None
+            raise self._refused.again() from None
         self._api, self._refused = api, None
         self.starts += 1
 
@@ -117,7 +122,7 @@ class Nvml:
 
 def _vital(refused: Refused) -> Refused:
     """The same, with what an unknown error means where everything depends on the answer (container-toolkit #48)."""
-    return Refused(TAKEN_AWAY, UNKNOWN) if refused.code == UNKNOWN else refused
+    return Refused(TAKEN_AWAY, UNKNOWN) if refused.code == UNKNOWN else refused.again()
 
 
 def _library() -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 from headroom.core.flags.parsing import read
 from headroom.core.flags.versions import table_for
-from headroom.core.readings import Device, Host, LastRun, LoadedModel, Program, Ram, Snapshot, WorkflowModel
+from headroom.core.readings import Device, Failure, Host, LastRun, LoadedModel, Program, Ram, Snapshot, WorkflowModel
 
 GIB = 2**30
 MIB = 2**20
@@ -38,6 +38,7 @@ QWEN = LoadedModel("qwen_image.safetensors", "diffusion", "QwenImage", "fp16", s
 T5 = LoadedModel("umt5_xxl_fp8.safetensors", "text encoder", "WanTEModel_", "fp8", size_bytes=6419 * MIB)
 KL_VAE = LoadedModel("sdxl_vae.safetensors", "vae", "AutoencoderKL", "bf16", size_bytes=160 * MIB)
 FP8_FILE = WorkflowModel("diffusion", "Flux", size_bytes=4 * GIB, fp8=True, scaled=False)
+IN_PIECES = replace(RTX_4080, torch_reserved_bytes=10 * GIB, torch_allocated_bytes=6 * GIB)
 NO_MODELS: tuple[WorkflowModel, ...] = ()
 
 
@@ -241,10 +242,7 @@ CASES: dict[str, Case] = {
         snap(available_bytes=20 * GIB, last_run=LastRun(ram_growth_bytes_per_run=90 * 10**6)),
     ),
     "fragmentation": case(
-        snap(
-            devices=(replace(RTX_4080, torch_reserved_bytes=10 * GIB, torch_allocated_bytes=6 * GIB),),
-            last_run=LastRun(error="CUDA out of memory. Tried to allocate 14.00 MiB"),
-        ),
-        snap(devices=(replace(RTX_4080, torch_reserved_bytes=10 * GIB, torch_allocated_bytes=6 * GIB),)),
+        snap(failure=Failure("out-of-memory", 0.0, memory="vram", devices=(IN_PIECES,))),
+        snap(devices=(IN_PIECES,), failure=Failure("nan", 0.0, devices=(IN_PIECES,))),
     ),
 }

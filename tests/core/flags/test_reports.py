@@ -31,7 +31,7 @@ from flag_cases import (
 )
 
 from headroom.core.flags import Advice, advise
-from headroom.core.readings import LastRun, LoadedModel, Program, Snapshot, WorkflowModel
+from headroom.core.readings import Failure, LastRun, LoadedModel, Program, Snapshot, WorkflowModel
 
 
 def ids(snapshot: Snapshot) -> list[str]:
@@ -310,9 +310,18 @@ def test_mem_39_what_comfyui_itself_holds_is_no_other_program() -> None:
 def test_mem_41_fragmentation_is_said_only_after_a_failed_allocation() -> None:
     """C#2982, C#9121, PR#11154: out of memory for 25 MiB with 3.45 GiB free."""
     device = replace(RTX_4080, torch_reserved_bytes=int(13.45 * GIB), torch_allocated_bytes=10 * GIB)
-    run = LastRun(error="torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 25.00 MiB")
-    assert ids(snap(devices=(device,), last_run=run)) == ["fragmentation"]
+    failed = Failure("out-of-memory", 0.0, memory="vram", devices=(device,))
+    assert one(snap(failure=failed), "fragmentation").params["kept_bytes"] == int(13.45 * GIB) - 10 * GIB
     assert ids(snap(devices=(device,))) == []
+
+
+def test_mem_41_what_comfyui_unloaded_after_the_failure_is_no_fragmentation() -> None:
+    """execution.py 0.30.0 unloads all models then: torch keeps their memory as its cache."""
+    full = replace(RTX_4080, torch_reserved_bytes=15 * GIB, torch_allocated_bytes=15 * GIB)
+    emptied = replace(full, torch_allocated_bytes=0)
+    failed = Failure("out-of-memory", 0.0, memory="vram", devices=(full,))
+    run = LastRun(error="torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 25.00 MiB")
+    assert ids(snap(devices=(emptied,), last_run=run, failure=failed)) == []
 
 
 def test_mem_44_a_second_comfyui_counts_for_itself() -> None:

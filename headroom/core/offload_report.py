@@ -1,0 +1,120 @@
+"""The report of the Offload Advisor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .budget import StageBudget, Verdict, worst
+from .budget_report import stage_facts
+from .offload import OffloadPlan, Placement
+from .planning_words import LEVELS, gibs, stage_words
+from .report import Block, Report, Row, Table, Text
+from .room import Room
+from .units import gib
+
+DYNAMIC = "Dynamic VRAM does this by itself for ComfyUI's own loaders; the settings are for wrappers that have them."
+PARKS = {"gpu": "stays", "other gpu": "stays there", "disk": "its file"}
+
+
+@dataclass(frozen=True)
+class OffloadResult:
+    """What the node found."""
+
+    room: Room
+    plan: OffloadPlan | None
+    """None where there is no card to plan for."""
+    stages: Sequence[StageBudget]
+    notes: Sequence[str] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """Of the worst stage."""
+        return worst(self.stages)
+
+    @property
+    def first(self) -> Placement | None:
+        """The placement of the diffusion model: its settings are the node's outputs."""
+        placements = () if self.plan is None else self.plan.placements
+        return next((one for one in placements if one.part.role == "diffusion"), None)
+
+    @property
+    def launch_line(self) -> str:
+        """Flags to add to ComfyUI's start line; empty where none helps."""
+        return "" if self.plan is None else " ".join(self.plan.flags)
+
+
+def offload_report(result: OffloadResult, made_at: float) -> Report:
+    """The whole report."""
+    facts = _facts(result)
+    if result.plan is None:
+        return Report("info", "No card to plan for", "", [Text(result.room.why_not)], facts, made_at)
+    rows = [_row(one) for one in result.plan.placements]
+    blocks: list[Block] = [Table(("Model", "Weights, GiB", "Runs on", "Waits in"), rows)]
+    blocks.append(Text(f"RAM that waits: {gibs(result.plan.ram_bytes)} of {gibs(result.room.ram_bytes)} for models."))
+    if result.room.dynamic:
+        blocks.append(Text(DYNAMIC))
+    if result.launch_line:
+        blocks.append(Text(f"Start ComfyUI with `{result.launch_line}`.", lead="Fix"))
+    blocks += [Text(text) for text in (*result.plan.notices, *result.notes)]
+    tight = [one for one in result.stages if one.verdict in ("streams", "may not fit", "does not fit", "unknown")]
+    blocks += [Text(f"{one.stage.name}: {stage_words(one)}.") for one in tight]
+    return Report(_level(result), _title(result), result.room.card, blocks, facts, made_at)
+
+
+def _level(result: OffloadResult) -> Any:
+    level = LEVELS[result.verdict]
+    return "warn" if level == "ok" and result.launch_line else level
+
+
+def _title(result: OffloadResult) -> str:
+    plan = result.plan
+    if plan is None:
+        return ""
+    if any(one.park == "disk" for one in plan.placements):
+        return "RAM cannot hold all models that have to wait"
+    if result.verdict in ("may not fit", "does not fit"):
+        stage = next(one for one in result.stages if one.verdict == result.verdict)
+        return f"{stage.stage.name} {result.verdict}"
+    leaving = sum(1 for one in plan.placements if one.force_offload)
+    if not leaving:
+        return "Everything stays on the card"
+    return f"{leaving} of {len(plan.placements)} models take turns on the card"
+
+
+def _row(one: Placement) -> Row:
+    where = "GPU" if one.run_on == "gpu" else one.run_on.upper()
+    streamed = f", streams up to {gibs(one.streamed_bytes)}" if one.streamed_bytes else ""
+    stage = one.part.stage
+    return Row(
+        (stage.part or stage.name, gib(stage.weights_bytes), where, PARKS.get(one.park, one.park)),
+        note=f"{one.reason}{streamed}",
+    )
+
+
+def _facts(result: OffloadResult) -> dict[str, Any]:
+    placements = () if result.plan is None else result.plan.placements
+    return {
+        "card": result.room.card,
+        "room_bytes": result.room.room_bytes,
+        "ram_for_models_bytes": result.room.ram_bytes,
+        "ram_bytes": None if result.plan is None else result.plan.ram_bytes,
+        "pinned_bytes": None if result.plan is None else result.plan.parked_bytes("RAM, pinned"),
+        "launch_line": result.launch_line,
+        "placements": [
+            {
+                "part": one.part.stage.part,
+                "role": one.part.role,
+                "weights_bytes": one.part.stage.weights_bytes,
+                "run_on": one.run_on,
+                "park": one.park,
+                "streamed_bytes": one.streamed_bytes,
+                "load_device": one.load_device,
+                "force_offload": one.force_offload,
+                "reason": one.reason,
+            }
+            for one in placements
+        ],
+        "stages": [stage_facts(one) for one in result.stages],
+    }
