@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from .plain import LatentShape, Row
-from .reading import Dim, Not, OneOf, Signature
+from .reading import Count, Dim, Not, OneOf, Signature
 
 SOURCE = "comfy/sd.py 0.30.0, VAE.__init__"
 CONV_IN = "decoder.conv_in.weight"
@@ -42,6 +42,8 @@ def _row(id_: str, name: str, family: str, shape: LatentShape, *keys: str, **mor
 
 def _kl(id_: str, name: str, family: str, shape: LatentShape, *keys: str, lacks: tuple[str, ...], **more: Any) -> Row:
     sizes = ((CONV_IN, 1, Not(64)), (CONV_IN, None, 4))
+    # What the decoder's memory grows with: its width at full size, which smaller finetunes have less of.
+    more["facts"] = {"decoder_width": Dim(CONV_IN, 0, divide=4)}
     return _row(id_, name, family, shape, CONV_IN, *keys, lacks=(SVD, SEEDVR2, MAGE, *lacks), sizes=sizes, **more)
 
 
@@ -194,6 +196,7 @@ VIDEOS = (
         LatentShape(16, 3, 8, 4),
         WAN,
         lacks=(WAN22,),
+        facts={"decoder_width": Dim("decoder.head.0.gamma", 0)},
         undetermined="Wan's from Qwen-Image's",
     ),
     _row(
@@ -253,13 +256,7 @@ SOUNDS = (
         sizes=((_OOBLECK_STRIDE, -1, 12),),
     ),
     _row("ace", "ACE-Step 1 VAE", "MusicDCAE", LatentShape(8, 2, 1, 4096), "vocoder.backbone.channel_layers.0.0.bias"),
-    _row(
-        "mmaudio",
-        "MMAudio VAE",
-        "AudioAutoencoder",
-        LatentShape(20, 1, 1, 512 * (44100 / 16000)),
-        _MMAUDIO,
-    ),
+    _row("mmaudio", "MMAudio VAE", "AudioAutoencoder", LatentShape(20, 1, 1, 512 * (44100 / 16000)), _MMAUDIO),
     _row(
         "ltx-audio",
         "LTX-2 audio VAE",
@@ -274,6 +271,7 @@ SOUNDS = (
         "SA3AudioVAE",
         LatentShape(256, 1, 1, 4096),
         "decoder.layers.3.transformers.0.pre_norm.alpha",
+        facts={"layers": Count("decoder.layers.3.transformers.")},
     ),
     _row(
         "minimax-audio",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 import warnings
@@ -189,6 +190,72 @@ def no_values() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(torch.Tensor, "item", lambda tensor: 1 if tensor.is_meta else item(tensor))
         yield
+
+
+@pytest.fixture(scope="session")
+def vae_names(oracle: ModuleType) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+    """Builds a VAE and gives the names of its file; each once per run."""
+    done: dict[str, dict[str, Any]] = {}
+
+    def cached(case: Mapping[str, Any]) -> dict[str, Any]:
+        if case["id"] not in done:
+            with no_values():
+                done[case["id"]] = names_of(case)
+        return done[case["id"]]
+
+    return cached
+
+
+def names_of(case: Mapping[str, Any]) -> dict[str, Any]:
+    """The names and meta tensors of one VAE."""
+    import comfy.sd  # noqa: F401 -- it loads the parts that some classes name by their path
+    import torch
+
+    module, name = case["class"].split(":")
+    with torch.device("meta"):
+        made = getattr(importlib.import_module(module), name)(**case["arguments"]).to(torch.float16)
+    names = dict(made.state_dict())
+    keep = case.get("keep", "")
+    names = {key[len(keep) :]: tensor for key, tensor in names.items() if key.startswith(keep)}
+    for start, becomes in case.get("rename", []):
+        names = {becomes + key[len(start) :] if key.startswith(start) else key: t for key, t in names.items()}
+    # What a file has and the module keeps to itself.
+    for key, shape in case.get("beside", {}).items():
+        names[key] = torch.empty(shape, dtype=torch.float16, device="meta")
+    return names
+
+
+@pytest.fixture(scope="session")
+def encoder_names(oracle: ModuleType) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+    """Builds a text encoder and gives the names of its file; each once per run."""
+    done: dict[str, dict[str, Any]] = {}
+
+    def cached(case: Mapping[str, Any]) -> dict[str, Any]:
+        if case["id"] not in done:
+            done[case["id"]] = encoder_names_of(case)
+        return done[case["id"]]
+
+    return cached
+
+
+def encoder_names_of(case: Mapping[str, Any]) -> dict[str, Any]:
+    """The names and meta tensors of one text encoder."""
+    import comfy.ops
+    import comfy.sd
+    import torch
+
+    module, name = case["class"].split(":")
+    cls = getattr(importlib.import_module(module), name)
+    if "model_type" in case:
+        cls = type(name, (cls,), {"model_type": case["model_type"]})
+    config = case["config"]
+    if isinstance(config, str):
+        config = json.loads((Path(comfy.sd.__file__).parent / config).read_text("utf-8"))
+    model = cls(config, dtype=torch.float16, device=torch.device("meta"), operations=comfy.ops.manual_cast)
+    names = dict(model.state_dict())
+    for start, becomes in case.get("rename", []):
+        names = {becomes + key[len(start) :] if key.startswith(start) else key: t for key, t in names.items()}
+    return names
 
 
 @pytest.fixture(scope="session")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,44 +18,11 @@ DATA = Path(__file__).resolve().parent.parent.parent / "data" / "families"
 CASES = json.loads((DATA / "text_encoders.json").read_text("utf-8"))["text_encoders"]
 
 
-@pytest.fixture(scope="session")
-def encode(oracle: ModuleType) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-    """Builds a text encoder and gives the names of its file; each once per run."""
-    done: dict[str, dict[str, Any]] = {}
-
-    def cached(case: Mapping[str, Any]) -> dict[str, Any]:
-        if case["id"] not in done:
-            done[case["id"]] = names_of(case)
-        return done[case["id"]]
-
-    return cached
-
-
-def names_of(case: Mapping[str, Any]) -> dict[str, Any]:
-    """The names and meta tensors of one text encoder."""
-    import comfy.ops
-    import comfy.sd
-    import torch
-
-    module, name = case["class"].split(":")
-    cls = getattr(importlib.import_module(module), name)
-    if "model_type" in case:
-        cls = type(name, (cls,), {"model_type": case["model_type"]})
-    config = case["config"]
-    if isinstance(config, str):
-        config = json.loads((Path(comfy.sd.__file__).parent / config).read_text("utf-8"))
-    model = cls(config, dtype=torch.float16, device=torch.device("meta"), operations=comfy.ops.manual_cast)
-    names = dict(model.state_dict())
-    for start, becomes in case.get("rename", []):
-        names = {becomes + key[len(start) :] if key.startswith(start) else key: t for key, t in names.items()}
-    return names
-
-
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
-def test_headroom_names_what_the_host_names(case: Mapping[str, Any], encode: Any, to_header: Any):
+def test_headroom_names_what_the_host_names(case: Mapping[str, Any], encoder_names: Any, to_header: Any):
     import comfy.sd
 
-    names = encode(case)
+    names = encoder_names(case)
     assert comfy.sd.detect_te_model(names).name == case["te_model"]
 
     identity = identify(to_header(names))
@@ -67,14 +33,14 @@ def test_headroom_names_what_the_host_names(case: Mapping[str, Any], encode: Any
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
-def test_one_row_claims_a_text_encoder(case: Mapping[str, Any], encode: Any, to_header: Any):
-    header = Header(Index(to_header(encode(case))))
+def test_one_row_claims_a_text_encoder(case: Mapping[str, Any], encoder_names: Any, to_header: Any):
+    header = Header(Index(to_header(encoder_names(case))))
     assert [row.id for row in text_encoders.ROWS if row.sign.fits(header)] == [case["row"]]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
-def test_the_layers_are_counted_and_the_width_is_read(case: Mapping[str, Any], encode: Any, to_header: Any):
-    tensors = to_header(encode(case))
+def test_the_layers_are_counted_and_the_width_is_read(case: Mapping[str, Any], encoder_names: Any, to_header: Any):
+    tensors = to_header(encoder_names(case))
     identity = identify(tensors)
     assert identity.stacks[0].count == identity.sizes["layers"] > 5
     if identity.hidden_size is not None:
@@ -89,10 +55,12 @@ def test_every_text_encoder_of_the_host_has_a_row(oracle: ModuleType):
     assert {model.name for model in comfy.sd.TEModel} - known == set()
 
 
-def test_published_sizes(encode: Any, to_header: Any):
+def test_published_sizes(encoder_names: Any, to_header: Any):
     """Weights as ComfyUI logs them (measured.md): SDXL's two text encoders 1560.80 MiB in fp16, Wan's 6419 with every
     matrix but the token embedding in fp8."""
-    made = {case["id"]: to_header(encode(case)) for case in CASES if case["id"] in {"CLIP_L", "CLIP_G", "umt5-xxl"}}
+    made = {
+        case["id"]: to_header(encoder_names(case)) for case in CASES if case["id"] in {"CLIP_L", "CLIP_G", "umt5-xxl"}
+    }
     clips = sum(identify(made[name]).size_bytes for name in ("CLIP_L", "CLIP_G"))
     assert clips / 2**20 == pytest.approx(1560.80, abs=0.05)
     wan = sum(
@@ -168,8 +136,8 @@ def test_a_row_without_a_class_to_build(row: str):
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
-def test_no_row_of_another_kind_claims_it(case: Mapping[str, Any], encode: Any, to_header: Any):
-    index = Index(to_header(encode(case)))
+def test_no_row_of_another_kind_claims_it(case: Mapping[str, Any], encoder_names: Any, to_header: Any):
+    index = Index(to_header(encoder_names(case)))
     for prefix in ("", "model."):
         seen = Header(index, prefix)
         rows = (*ARCHITECTURES, *vaes.ROWS, *others.UPSCALERS, *controlnets.ROWS)

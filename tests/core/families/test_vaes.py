@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,39 +16,6 @@ from headroom.core.tensorinfo import TensorInfo
 
 DATA = Path(__file__).resolve().parent.parent.parent / "data" / "families"
 CASES = json.loads((DATA / "vaes.json").read_text("utf-8"))["vaes"]
-
-
-@pytest.fixture(scope="session")
-def vae_names(oracle: ModuleType, valueless: Any) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-    """Builds a VAE and gives the names of its file; each once per run."""
-    done: dict[str, dict[str, Any]] = {}
-
-    def cached(case: Mapping[str, Any]) -> dict[str, Any]:
-        if case["id"] not in done:
-            with valueless():
-                done[case["id"]] = names_of(case)
-        return done[case["id"]]
-
-    return cached
-
-
-def names_of(case: Mapping[str, Any]) -> dict[str, Any]:
-    """The names and meta tensors of one VAE."""
-    import comfy.sd  # noqa: F401 -- it loads the parts that some classes name by their path
-    import torch
-
-    module, name = case["class"].split(":")
-    with torch.device("meta"):
-        made = getattr(importlib.import_module(module), name)(**case["arguments"]).to(torch.float16)
-    names = dict(made.state_dict())
-    keep = case.get("keep", "")
-    names = {key[len(keep) :]: tensor for key, tensor in names.items() if key.startswith(keep)}
-    for start, becomes in case.get("rename", []):
-        names = {becomes + key[len(start) :] if key.startswith(start) else key: t for key, t in names.items()}
-    # What a file has and the module keeps to itself.
-    for key, shape in case.get("beside", {}).items():
-        names[key] = torch.empty(shape, dtype=torch.float16, device="meta")
-    return names
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
