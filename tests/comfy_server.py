@@ -185,7 +185,8 @@ class Servers:
         if flags not in self._running:
             base = self.root / ("-".join(flag.strip("-") for flag in flags) or "plain")
             hostkit.link_pack(base / "custom_nodes", "ComfyUI-Headroom")
-            (base / "custom_nodes" / "faulty_nodes").symlink_to(HERE / "fakes" / "faulty_nodes")
+            for fake in ("faulty_nodes", "wan_stub_nodes"):
+                (base / "custom_nodes" / fake).symlink_to(HERE / "fakes" / fake)
             for folder in ("input", "output", "user/default"):
                 (base / folder).mkdir(parents=True, exist_ok=True)
             settings = {"Comfy.TutorialCompleted": True, "Comfy.Workflow.ShowMissingModelsWarning": False}

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from .. import __version__
 from ..core.errors import HeadroomError
-from . import flags
+from . import doctor, flags, inspect, plan
 from .output import complain
 
 
@@ -30,7 +30,7 @@ class Command(Protocol):
         ...
 
 
-COMMANDS: tuple[Command, ...] = (flags,)
+COMMANDS: tuple[Command, ...] = (flags, doctor, inspect, plan)
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -45,7 +45,10 @@ def make_parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; the exit status."""
-    args = make_parser().parse_args(argv)
+    parser = make_parser()
+    args, unknown = parser.parse_known_args(argv)
+    if unknown:
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}. {getattr(args, 'hint', '')}".rstrip(". "))
     try:
         return args.run(args)
     except HeadroomError as error:

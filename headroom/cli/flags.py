@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
 
 from ..core.errors import HeadroomError
 from ..core.flags.advice import Advice
-from ..core.flags.engine import advise
 from ..core.flags.flag_table import READ
-from ..core.flags.parsing import read
 from ..core.flags.versions import Table, parse_version, table_for
-from ..core.launchline import LaunchLine, LaunchLineError, Machine, check, decode, read_line, snapshot_of
-from ..core.launchline.rewrite import command, edits_for
-from ..core.launchline.stated import assumptions, limit_finding
+from ..core.launchline import LaunchLine, LaunchLineError, Machine, all_changed, decode, findings, read_line
+from ..core.launchline.stated import assumptions
 from . import sizes
 from .findings import say_finding
 from .output import say, say_json
 
-SUFFIXES = {".bat", ".cmd", ".ps1", ".sh", ".bash", ".service", ".conf", ".command"}
+SUFFIXES = {".bat", ".cmd", ".ps1", ".sh", ".bash", ".service", ".conf", ".command", ".yml", ".yaml"}
 MOST_BYTES = 2**20
 _DESCRIPTION = """
 Says which flags ComfyUI refuses, ignores or contradicts, and what to write instead. Takes a command line in quotes
-(also `docker run ...`, or the flags alone), or a .bat, .ps1, .sh or systemd .service file. With --vram, --ram and
+(also `docker run ...`), or a .bat, .ps1, .sh, systemd .service or docker compose file. With --vram, --ram and
 --models also whether the flags suit the machine. Exit status: 0 fine, 1 a finding, 2 nothing to check.
 """
+
+_HINT = 'Put the start line of ComfyUI in quotes: "python main.py --lowvram".'
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds ``flags``."""
     parser = commands.add_parser("flags", help="check a start line of ComfyUI", description=_DESCRIPTION)
-    parser.add_argument("line", metavar="LINE_OR_FILE", help='"python main.py --lowvram", or a file; - reads stdin')
+    parser.add_argument("line", metavar="LINE_OR_FILE", nargs="*", help='"python main.py --lowvram", or a file; - reads stdin')
     parser.add_argument("--version", metavar="V", type=_version, help=f"ComfyUI's version (default: {READ[-1]})")
     parser.add_argument("--vram", "--card", metavar="SIZE", type=sizes.size, help="the card's memory: 12GiB")
     parser.add_argument("--ram", metavar="SIZE", type=sizes.size, help="the machine's memory: 32GiB")
@@ -42,10 +40,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         nargs="+",
         type=sizes.model,
         default=[],
-        help="what will be loaded: files or sizes, with a kind or family before =: QwenImage=20GiB text-encoder=9GiB",
+        help="what will be loaded: files (their headers are read) or sizes, with a kind or family before =: "
+        "QwenImage=20GiB text-encoder=9GiB",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, hint=_HINT)
 
 
 def _version(text: str) -> str:
@@ -57,8 +56,10 @@ def _version(text: str) -> str:
 def run(args: argparse.Namespace) -> int:
     """Checks the line and prints what it found."""
     table = table_for(args.version)
-    machine = Machine(args.vram, args.ram, args.gpu, tuple(args.models))
-    line = _read(args.line)
+    machine = Machine(args.vram, args.ram, args.gpu, tuple(model for given in args.models for model in given))
+    if not args.line:
+        raise HeadroomError(f"There is nothing to check. {_HINT}")
+    line = _read(" ".join(args.line))
     found = findings(line, table, machine)
     if args.json:
         say_json(_as_json(line, table, machine, found))
@@ -88,18 +89,6 @@ def _read(argument: str) -> LaunchLine:
         raise LaunchLineError(f"{argument} cannot be read: {error.strerror}.") from error
 
 
-def findings(line: LaunchLine, table: Table, machine: Machine) -> list[Advice]:
-    """Faults of the line, and the rules that fit the stated machine; the fix as the line itself, changed."""
-    reading = read(line.argv, table)
-    found = list(check(line, table))
-    limit = limit_finding(line, machine)
-    found += [limit] if limit else []
-    for advice in advise(snapshot_of(line, reading, table, machine)):
-        changed = command(line, edits_for(reading, advice.change)) if advice.change else ""
-        found.append(replace(advice, command=changed or advice.command))
-    return sorted(found, key=lambda advice: advice.rank)
-
-
 def _as_json(line: LaunchLine, table: Table, machine: Machine, found: list[Advice]) -> dict[str, object]:
     return {
         "kind": line.kind,
@@ -108,6 +97,7 @@ def _as_json(line: LaunchLine, table: Table, machine: Machine, found: list[Advic
         "memory_limit": line.memory_limit,
         "assumed": assumptions(line, table, machine),
         "findings": [advice.as_json() for advice in found],
+        "fixed": all_changed(line, table, machine),
     }
 
 
@@ -120,3 +110,8 @@ def _print(line: LaunchLine, table: Table, machine: Machine, found: list[Advice]
         say("Fine: nothing to say about this line.")
     for advice in found:
         say_finding(advice)
+    whole = all_changed(line, table, machine)
+    # Each finding shows the line with its own change alone; with several this is the one to use.
+    if whole and whole not in [advice.command for advice in found]:
+        say("\nAll of it changed:")
+        say("\n".join(f"      {part}" for part in whole.splitlines()))

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import re
-from pathlib import Path
+from collections.abc import Sequence
 
+from ..core.component import component
+from ..core.errors import ModelFileError
+from ..core.planned import planned
+from ..core.presets import preset_component, preset_named
 from ..core.readings import WorkflowModel
 from ..core.units import GIB
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:(t|g|m)(?:i?b)?)?", re.IGNORECASE)
 _FACTOR = {"t": 1024 * GIB, "g": GIB, "m": GIB // 1024}
+#: How the nodes offer a well-known model without its file; here its name alone will do.
+EXAMPLE = "example: {name}"
 #: What a person writes -> how readings.py names the kind.
 KINDS = {
     **dict.fromkeys(("diffusion", "unet", "model"), "diffusion"),
@@ -33,20 +40,29 @@ def size(text: str) -> int:
     return int(value)
 
 
-def model(text: str) -> WorkflowModel:
-    """A model: a file or a size, with a kind or a family before an equals sign.
+def model(text: str) -> Sequence[WorkflowModel]:
+    """What a model brings to a run: a file, a well-known model or a size, with a kind or a family before ``=``.
 
     Raises:
-        argparse.ArgumentTypeError: it is neither.
+        argparse.ArgumentTypeError: it is none of these, or the file cannot be read.
     """
     name, equals, rest = text.partition("=")
+    if equals and os.path.exists(text):
+        name, equals, rest = "", "", text
     what = rest if equals else text
-    kind = KINDS.get(name.lower(), "diffusion") if equals else "diffusion"
-    family = name if equals and name.lower() not in KINDS else None
-    path = Path(what)
-    if path.is_file():
-        return WorkflowModel(kind, family, path.stat().st_size, gguf=path.suffix.lower() == ".gguf")
+    kind = KINDS.get(name.lower()) if equals else None
+    family = name if equals and kind is None else None
+    known = preset_named(what) or preset_named(EXAMPLE.format(name=what))
+    if known is None and not os.path.exists(what):
+        return (WorkflowModel(kind or "diffusion", family, _size_of(what)),)
     try:
-        return WorkflowModel(kind, family, size(what))
+        return planned(component(what) if known is None else preset_component(known), kind, family)
+    except ModelFileError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _size_of(text: str) -> int:
+    try:
+        return size(text)
     except argparse.ArgumentTypeError as error:
-        raise argparse.ArgumentTypeError(f"{what!r} is no file that is here, and no size like 12GiB") from error
+        raise argparse.ArgumentTypeError(f"{text!r} is no file that is here, and no size like 12GiB") from error

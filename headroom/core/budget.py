@@ -5,13 +5,14 @@ Stages run one after another and the host evicts between them, so the largest ne
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from .link import ASSUMED, Link
 from .readings import Device
 
+Role = Literal["diffusion", "text encoder", "vae"]
 Verdict = Literal["resident", "streams", "may not fit", "does not fit", "unknown"]
 #: From the best to the worst; the worst stage is the run's verdict.
 ORDER: tuple[Verdict, ...] = ("resident", "streams", "unknown", "may not fit", "does not fit")
@@ -52,6 +53,9 @@ def holders(device: Device, evictable_bytes: int | None = None) -> Holders:
     """
     allocated, reserved = device.torch_allocated_bytes or 0, device.torch_reserved_bytes or 0
     others = device.others_bytes
+    if device.kind == "cpu" and device.used_bytes is not None and device.own_bytes is not None:
+        # The RAM that ComfyUI runs in: nobody lists the other programs, and nobody has to.
+        others = max(0, device.used_bytes - device.own_bytes)
     return Holders(
         total_bytes=device.total_bytes,
         others_bytes=None if others is None else others + (device.driver_bytes or 0),
@@ -124,7 +128,9 @@ class StageBudget:
         return None if low is None or high is None else (low, high)
 
 
-def budget(stage: Stage, room_bytes: int, link: Link = ASSUMED, streams: bool = True) -> StageBudget:
+def budget(
+    stage: Stage, room_bytes: int, link: Link = ASSUMED, streams: bool = True, keeps: bool = True
+) -> StageBudget:
     """What a stage does on a card.
 
     Args:
@@ -132,15 +138,16 @@ def budget(stage: Stage, room_bytes: int, link: Link = ASSUMED, streams: bool = 
         room_bytes: what this process can have of the card: available now, or all but what others hold.
         link: over which weights are streamed.
         streams: whether the host can stream weights: with dynamic VRAM and by its partial load, not with --highvram.
+        keeps: whether it keeps on the card what fits; with --novram it streams all weights in every pass.
     """
     low, high = stage.low_bytes, stage.high_bytes
     if low is None or high is None:
         fixed = stage.weights_bytes if not streams else stage.least_weights_bytes
         return StageBudget(stage, room_bytes, "does not fit" if fixed > room_bytes else "unknown", None, link)
     least = stage.least_weights_bytes if streams else stage.weights_bytes
+    most = max(0, stage.weights_bytes - least)
     streamed = tuple(
-        min(max(0, stage.weights_bytes + work - room_bytes), max(0, stage.weights_bytes - least))
-        for work in (low, high)
+        min(max(0, stage.weights_bytes + work - room_bytes), most) if keeps else most for work in (low, high)
     )
     if least + low > room_bytes:
         verdict: Verdict = "does not fit"
@@ -160,15 +167,30 @@ def worst(budgets: Sequence[StageBudget]) -> Verdict:
     return found
 
 
-def headroom_bytes(available_bytes: int | None, stages: Sequence[Stage]) -> int | None:
+def beside(stages: Sequence[tuple[Role, Stage]], staying: Collection[Role]) -> list[int]:
+    """For each stage the bytes of the other models that are on the card with it because their kind never leaves."""
+    weights = [stage.weights_bytes if role in staying else 0 for role, stage in stages]
+    return [sum(weights) - own for own in weights]
+
+
+def headroom_bytes(
+    available_bytes: int | None, stages: Sequence[Stage], beside_bytes: Sequence[int] = ()
+) -> int | None:
     """What is left of the available memory after the largest stage, at the high end; negative where it is missing.
 
     With no stage it is what is available. Weights that are on the card already count as available and as needed, so
     that they cancel out. None where a reading or a need is not known.
+
+    Args:
+        beside_bytes: for each stage what stays on the card beside it; see ``beside``.
     """
     if available_bytes is None:
         return None
-    needs = [None if stage.high_bytes is None else stage.weights_bytes + stage.high_bytes for stage in stages]
+    others = beside_bytes or [0] * len(stages)
+    needs = [
+        None if stage.high_bytes is None else stage.weights_bytes + stage.high_bytes + other
+        for stage, other in zip(stages, others, strict=True)
+    ]
     known = [need for need in needs if need is not None]
     if len(known) < len(needs):
         return None

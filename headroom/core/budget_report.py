@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from .budget import Holders, StageBudget, Verdict, worst
-from .planning_words import LEVELS, NA, gibs, span, stage_words
+from .planning_words import LEVELS, NA, SOURCE, gibs, no_room_title, span, stage_words
 from .report import Block, Report, Row, Table, Text
 from .room import Room
 from .units import gib
@@ -40,7 +40,7 @@ class BudgetResult:
 def budget_report(result: BudgetResult, made_at: float) -> Report:
     """The whole report."""
     if result.holders is None:
-        return Report("info", "No card to count with", NA, [Text(result.room.why_not)], _facts(result), made_at)
+        return Report("info", no_room_title(result.room), NA, [Text(result.room.why_not)], _facts(result), made_at)
     blocks: list[Block] = []
     if result.stages:
         rows = [_row(one) for one in result.stages]
@@ -48,7 +48,7 @@ def budget_report(result: BudgetResult, made_at: float) -> Report:
     blocks.append(_card(result.holders))
     blocks += [Text(note) for note in result.notes]
     sources = dict.fromkeys(one.stage.source for one in result.stages if one.stage.source)
-    blocks += [Text(source, muted=True) for source in sources]
+    blocks += [Text(SOURCE.format(source=source), muted=True) for source in sources]
     left = gibs(result.headroom_bytes)
     figure = f"at most {left}" if result.at_most and result.headroom_bytes is not None else left
     return Report(LEVELS[result.verdict], _title(result), figure, blocks, _facts(result), made_at)

@@ -48,3 +48,19 @@ OUTPUTS = "host cache too"
 FREE_CHOICES = (NOT_CONNECTED, ALL, CACHE, OUTPUTS)
 PASSED = "anything"
 """The input whose value goes through Free Memory."""
+
+# The planning nodes.
+NO_FILE = "(a connected model)"
+NONE = "none"
+OWN_LOADER = "ComfyUI"
+LOADERS = (
+    OWN_LOADER,
+    "WanVideoWrapper",
+    "WanVideoWrapper until March 2025",
+    "HunyuanVideoWrapper, older Flux wrappers",
+    "musubi-tuner, sd-scripts",
+)
+FIT_CARD = "fit the card"
+USE_AT_MOST = "use at most (GiB)"
+LEAVE_FREE = "leave free (GiB)"
+TARGETS = (FIT_CARD, USE_AT_MOST, LEAVE_FREE)

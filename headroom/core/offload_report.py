@@ -9,13 +9,13 @@ from typing import Any
 from .budget import StageBudget, Verdict, worst
 from .budget_report import stage_facts
 from .offload import OffloadPlan, Placement
-from .planning_words import LEVELS, gibs, stage_words
+from .planning_words import LEVELS, NA, gibs, no_room_title, stage_words
 from .report import Block, Report, Row, Table, Text
 from .room import Room
 from .units import gib
 
 DYNAMIC = "Dynamic VRAM does this by itself for ComfyUI's own loaders; the settings are for wrappers that have them."
-PARKS = {"gpu": "stays", "other gpu": "stays there", "disk": "its file"}
+PARKS = {"gpu": "GPU", "disk": "its file"}
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def offload_report(result: OffloadResult, made_at: float) -> Report:
     """The whole report."""
     facts = _facts(result)
     if result.plan is None:
-        return Report("info", "No card to plan for", "", [Text(result.room.why_not)], facts, made_at)
+        return Report("info", no_room_title(result.room), "", [Text(result.room.why_not)], facts, made_at)
     rows = [_row(one) for one in result.plan.placements]
     blocks: list[Block] = [Table(("Model", "Weights, GiB", "Runs on", "Waits in"), rows)]
     blocks.append(Text(f"RAM that waits: {gibs(result.plan.ram_bytes)} of {gibs(result.room.ram_bytes)} for models."))
@@ -77,20 +77,21 @@ def _title(result: OffloadResult) -> str:
     if result.verdict in ("may not fit", "does not fit"):
         stage = next(one for one in result.stages if one.verdict == result.verdict)
         return f"{stage.stage.name} {result.verdict}"
-    leaving = sum(1 for one in plan.placements if one.force_offload)
+    models = [one for one in plan.placements if one.part.stage.part]
+    leaving = sum(1 for one in models if one.force_offload)
     if not leaving:
-        return "Everything stays on the card"
-    return f"{leaving} of {len(plan.placements)} models take turns on the card"
+        return "Everything stays on the card" + (", as far as is known" if result.verdict == "unknown" else "")
+    return f"{leaving} of {len(models)} models leave the card between their turns"
 
 
 def _row(one: Placement) -> Row:
-    where = "GPU" if one.run_on == "gpu" else one.run_on.upper()
-    streamed = f", streams up to {gibs(one.streamed_bytes)}" if one.streamed_bytes else ""
+    where = one.run_on.upper()
+    parks = where if one.park == "other gpu" else PARKS.get(one.park, one.park)
+    streamed = f": up to {gibs(one.streamed_bytes)}" if one.streamed_bytes else ""
     stage = one.part.stage
-    return Row(
-        (stage.part or stage.name, gib(stage.weights_bytes), where, PARKS.get(one.park, one.park)),
-        note=f"{one.reason}{streamed}",
-    )
+    if not stage.part:
+        return Row((f"{stage.name}, no file given", NA, where, NA), note="only its work is counted")
+    return Row((stage.part, gib(stage.weights_bytes), where, parks), note=f"{one.reason}{streamed}")
 
 
 def _facts(result: OffloadResult) -> dict[str, Any]:
@@ -106,7 +107,7 @@ def _facts(result: OffloadResult) -> dict[str, Any]:
             {
                 "part": one.part.stage.part,
                 "role": one.part.role,
-                "weights_bytes": one.part.stage.weights_bytes,
+                "weights_bytes": one.part.stage.weights_bytes if one.part.stage.part else None,
                 "run_on": one.run_on,
                 "park": one.park,
                 "streamed_bytes": one.streamed_bytes,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .budget import StageBudget, Verdict
 from .report import Level
+from .room import NO_CARD, Room
 from .units import duration, gib, with_unit
 
 LEVELS: dict[Verdict, Level] = {
@@ -15,11 +16,19 @@ LEVELS: dict[Verdict, Level] = {
 }
 EN_DASH = "\u2013"
 NA = "n/a"
+SOURCE = "Range of the work: {source}."
 
 
 def gibs(size_bytes: int | None) -> str:
     """Bytes as GiB with their unit; "n/a" where unknown."""
     return NA if size_bytes is None else with_unit(gib(size_bytes), "GiB")
+
+
+def no_room_title(room: Room) -> str:
+    """Why there is nothing to plan for: no card, or one that does not tell what is free; or RAM that does not."""
+    if room.card == NO_CARD:
+        return "No card to plan for"
+    return "What is free on the card is not known" if room.room_bytes is None else "What is free in RAM is not known"
 
 
 def span(low: int | None, high: int | None) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from .activation import Attention
-from .budget import holders
+from .budget import Role, holders
 from .flags.ram import PIN_SHARE, PIN_SHARE_WINDOWS
 from .flags.view import View
 from .link import ASSUMED, Link, link_of
@@ -14,6 +14,9 @@ from .offload import Machine, OtherGpu
 from .readings import Device, Snapshot
 from .units import GIB, gib, with_unit
 
+#: What programs see of a card that is sold with a whole number of GiB: 15.47 of 16 (ComfyUI #13598). Other cards that
+#: were read lie between that and all of it.
+NOMINAL_SHARE = 15.47 / 16
 #: The GPU context of a process: 300 to 500 MiB, which no program can give back.
 CONTEXT_BYTES = GIB * 4 // 10
 #: What ComfyUI, its outputs and the system take of the RAM beside the models.
@@ -21,7 +24,14 @@ BESIDE_MODELS_BYTES = 4 * GIB
 #: Attention that makes the scores in slices, as ``Host.attention`` names it.
 SPLIT = ("split", "quad")
 MIB = 2**20
+EVERY_ROLE: tuple[Role, ...] = ("diffusion", "text encoder", "vae")
+NO_CARD = "no card"
 ON_CPU = "ComfyUI runs on the CPU here, so there is no card to plan for; type one in as `vram_gib`."
+GPU_ONLY = "With --gpu-only no model leaves the card, so that all weights count together."
+HIGH_VRAM = "With --highvram diffusion models never leave the card, so that they count beside every other stage."
+SHARED_MEMORY = (
+    "The card's memory is the RAM: what leaves the one lands in the other, so that all weights count together."
+)
 UNREAD = "How much of {name} is free is not known: {why}. Type its size in as `vram_gib`."
 
 
@@ -41,7 +51,14 @@ class Room:
     dynamic: bool | None = None
     """Dynamic VRAM is active."""
     streams: bool = True
-    """The host streams weights that do not fit; not with --highvram and --gpu-only."""
+    """The host streams weights that do not fit; not with --highvram and --gpu-only, and not on Apple's GPUs."""
+    keeps: bool = True
+    """It keeps on the card what fits; not with --novram, which streams all weights in every pass."""
+    staying: Sequence[Role] = ()
+    """Models that never make room for another stage; ``stays_because`` says why."""
+    stays_because: str = ""
+    unified: bool = False
+    """The card's memory is the machine's RAM."""
     attention: Attention = "fused"
     amd: bool = False
     others: Sequence[OtherGpu] = ()
@@ -51,8 +68,12 @@ class Room:
     """Why there is no room to count with."""
 
     def machine(self) -> Machine:
-        """As an offload plan takes it; a reading that failed is no room."""
-        return Machine(self.room_bytes or 0, self.ram_bytes or 0, self.pin_bytes, self.swap_bytes, self.others)
+        """As an offload plan takes it; a reading that failed is no room.
+
+        Where the card's memory is the RAM it is counted once: what does not stay there has its file alone.
+        """
+        ram = 0 if self.unified else self.ram_bytes or 0
+        return Machine(self.room_bytes or 0, ram, self.pin_bytes, self.swap_bytes, self.others)
 
 
 def room_of(
@@ -60,6 +81,7 @@ def room_of(
     vram_bytes: int = 0,
     ram_bytes: int = 0,
     evictable: Mapping[int, int] | None = None,
+    own_ram_bytes: int | None = None,
 ) -> Room:
     """The room of the machine that ComfyUI runs on, or of a stated card in it.
 
@@ -68,23 +90,46 @@ def room_of(
         ram_bytes: the same for RAM.
         evictable: by the device's index, where more is known than the reading says: between two nodes nothing is in
             use.
+        own_ram_bytes: what this process holds of the RAM without files that it has mapped, where that is known: the
+            system counts mapped files as available already.
     """
     view = View(snapshot)
     room = _stated(view, vram_bytes) if vram_bytes else _read(view, evictable)
     total = ram_bytes or snapshot.ram.total_bytes or 0
-    pins = room.room_bytes is not None and not view.has("--disable-pinned-memory")
-    return replace(
-        room,
-        ram_bytes=_ram(view, ram_bytes),
-        pin_bytes=int(total * (PIN_SHARE_WINDOWS if view.windows else PIN_SHARE)) if pins else 0,
-        swap_bytes=snapshot.ram.swap_total_bytes or 0,
-        streams=not view.given(("--highvram", "--gpu-only")),
+    like_nvidia = view.gpu is None or view.gpu.kind in ("cuda", "rocm")
+    pins = room.room_bytes is not None and like_nvidia and not view.has("--disable-pinned-memory")
+    return _flagged(
+        replace(
+            room,
+            ram_bytes=_ram(view, ram_bytes, own_ram_bytes),
+            pin_bytes=int(total * (PIN_SHARE_WINDOWS if view.windows else PIN_SHARE)) if pins else 0,
+            swap_bytes=snapshot.ram.swap_total_bytes or 0,
+        ),
+        view,
     )
+
+
+def _flagged(room: Room, view: View) -> Room:
+    """With what flags and a shared memory forbid (comfy/model_management.py 0.30.0: load_models_gpu, *_offload_device).
+
+    With --highvram the diffusion models are "unloaded" to the card itself, with --gpu-only all models.
+    """
+    keeps = not view.has("--novram")
+    if view.has("--gpu-only"):
+        return replace(room, streams=False, staying=EVERY_ROLE, stays_because=GPU_ONLY)
+    if view.has("--highvram"):
+        return replace(room, streams=False, staying=("diffusion",), stays_because=HIGH_VRAM)
+    if room.unified and not room.dynamic:
+        # Dynamic VRAM gives pages back, since the file has them; ComfyUI's other way is a copy in the same memory, and
+        # on Apple's GPUs (VRAMState.SHARED) it loads whole models.
+        apple = view.gpu is not None and view.gpu.kind == "mps"
+        return replace(room, streams=not apple, keeps=keeps, staying=EVERY_ROLE, stays_because=SHARED_MEMORY)
+    return replace(room, keeps=keeps)
 
 
 def _stated(view: View, vram_bytes: int) -> Room:
     """A card that is typed in: like the one that is there; without one, like an ordinary one of NVIDIA's."""
-    room = stated_room(vram_bytes, view.windows, None if view.gpu is None else view.host.reserved_bytes)
+    room = stated_room(offered_bytes(vram_bytes), view.windows, None if view.gpu is None else view.host.reserved_bytes)
     like = Room(f"a card of {_gib(vram_bytes)}", room, None, stated=True)
     return replace(like, dynamic=True) if view.gpu is None else _like(like, view)
 
@@ -93,14 +138,15 @@ def _read(view: View, evictable: Mapping[int, int] | None) -> Room:
     """The card that ComfyUI runs on."""
     gpu = view.gpu
     if gpu is None:
-        return Room("no card", None, None, why_not=ON_CPU)
+        return Room(NO_CARD, None, None, why_not=ON_CPU)
     total = "" if gpu.total_bytes is None else f", {_gib(gpu.total_bytes)}"
     room = _available(gpu, view, evictable)
     why = "" if room is not None else UNREAD.format(name=gpu.name, why=gpu.reasons.get("free_bytes", "no reading"))
     rest = [one for one in view.snapshot.devices if one.kind != "cpu" and one is not gpu]
     rooms = [(one.index, _available(one, view, evictable)) for one in rest]
     others = tuple(OtherGpu(index, left) for index, left in rooms if left is not None)
-    return _like(Room(f"{gpu.name}{total}", room, None, others=others, why_not=why), view)
+    read = Room(f"{gpu.name}{total}", room, None, others=others, why_not=why, unified=gpu.unified)
+    return _like(read, view)
 
 
 def _like(room: Room, view: View) -> Room:
@@ -115,6 +161,11 @@ def _like(room: Room, view: View) -> Room:
         attention="split" if view.host.attention in SPLIT else "fused",
         amd=gpu.kind == "rocm",
     )
+
+
+def offered_bytes(stated_bytes: int) -> int:
+    """What programs can have of a card: a whole number of GiB is what stands on the box, not what a program read."""
+    return int(stated_bytes * NOMINAL_SHARE) if stated_bytes % GIB == 0 else stated_bytes
 
 
 def stated_room(vram_bytes: int, windows: bool = False, reserve_bytes: int | None = None) -> int:
@@ -134,13 +185,22 @@ def _available(device: Device, view: View, evictable: Mapping[int, int] | None) 
     return None if available is None else max(0, available - max(0, view.reserve_bytes))
 
 
-def _ram(view: View, stated: int) -> int | None:
-    """RAM that models can have: of a stated size all but what the rest takes; else what is available now, and this
-    process's own share of it, since that is models for the most part."""
+def _ram(view: View, stated: int, own_bytes: int | None) -> int | None:
+    """RAM that models can have: of a stated size all but what the rest takes; else what is available now, and what this
+    process holds, since that is models for the most part.
+
+    What it holds can be counted as available too, as the pages of mapped model files are: it is then no more than what
+    is in use at all.
+    """
     if stated:
         return max(0, stated - BESIDE_MODELS_BYTES)
-    available, own = view.ram.available_bytes, view.ram.own_bytes
-    return None if available is None else max(0, available + max(0, (own or 0) - BESIDE_MODELS_BYTES // 2))
+    total, available = view.ram.total_bytes, view.ram.available_bytes
+    if available is None:
+        return None
+    own = (view.ram.own_bytes if own_bytes is None else own_bytes) or 0
+    if total is not None:
+        own = min(own, max(0, total - available))
+    return max(0, available + max(0, own - BESIDE_MODELS_BYTES // 2))
 
 
 def _gib(size_bytes: int) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from .budget import Stage, StageBudget
 from .budget_report import stage_facts
 from .component import Component
-from .planning_words import LEVELS, gibs, seconds_span, span, stage_words
+from .planning_words import LEVELS, SOURCE, gibs, no_room_title, seconds_span, span, stage_words
 from .report import Block, Report, Row, Table, Text
 from .room import Room
 from .swap import SwapPlan
@@ -20,6 +20,12 @@ DYNAMIC_WHY = (
     "ComfyUI's own loader keeps on the card what fits and streams the rest, layer by layer, at this very moment's free "
     "memory. A block swap beside it would only take memory away from it."
 )
+TITLES_WITHOUT_SWAP = {
+    "unknown": "The weights fit without a swap; what a step needs is not known",
+    "may not fit": "It may not fit, and swapping frees nothing",
+    "does not fit": "It does not fit, and swapping frees nothing",
+}
+HIDDEN = "Up to {swap} blocks can be swapped without a slower step: the copies hide behind the work."
 STATIC_WHY = (
     "ComfyUI's own loader loads as many weights as fit and streams the rest; it has no setting for blocks. The numbers "
     "below are for a wrapper that has one."
@@ -60,15 +66,18 @@ def swap_report(result: SwapResult, made_at: float) -> Report:
     """The whole report."""
     facts = _facts(result)
     if result.plan is None:
-        return Report("info", "No card to plan for", "", [Text(result.room.why_not), *_notes(result)], facts, made_at)
+        title = no_room_title(result.room)
+        return Report("info", title, "", [Text(result.room.why_not), *_notes(result)], facts, made_at)
     if result.own_loader is not None and result.leave_it:
         own = result.own_loader
-        blocks: list[Block] = [Text(DYNAMIC_WHY), Text(f"With it, sampling {stage_words(own)}."), *_notes(result)]
+        blocks: list[Block] = [Text(DYNAMIC_WHY), Text(f"With it, sampling: {stage_words(own)}."), *_notes(result)]
         level = LEVELS[own.verdict]
-        return Report(level, DYNAMIC, f"{len(result.model.main_blocks)} blocks", blocks, facts, made_at)
+        title = f"Sampling {own.verdict}; a block swap cannot help" if level in ("warn", "error") else DYNAMIC
+        return Report(level, title, f"{len(result.model.main_blocks)} blocks", blocks, facts, made_at)
     plan = result.plan
     blocks = [_parts(plan), *([Text(STATIC_WHY)] if result.own_loader else []), *_speed(result), *_notes(result)]
-    blocks.append(Text(result.sampling.source, muted=True))
+    if plan.high_bytes is not None:
+        blocks.append(Text(SOURCE.format(source=result.sampling.source), muted=True))
     level = LEVELS["streams" if plan.verdict == "swap" else plan.verdict]
     return Report(level, _title(plan), f"{plan.blocks_resident} of {plan.blocks} stay", blocks, facts, made_at)
 
@@ -79,9 +88,11 @@ def _title(plan: SwapPlan) -> str:
     vace = f" and {plan.vace_blocks_to_swap} VACE blocks" if plan.vace_blocks_to_swap else ""
     if plan.verdict == "resident":
         return "No swap is needed: all blocks stay on the card"
+    if not plan.swapped_bytes:
+        return TITLES_WITHOUT_SWAP[plan.verdict]
     swap = f"Swap {plan.blocks_to_swap} of {plan.blocks} blocks{vace}"
     if plan.verdict == "does not fit":
-        return f"{swap}, and it still does not fit: the work alone is too large"
+        return f"{swap}, and it still does not fit: work and what is in no block are too large"
     if plan.verdict == "may not fit":
         return f"{swap}; it may still not fit"
     return swap
@@ -97,6 +108,8 @@ def _parts(plan: SwapPlan) -> Table:
         Row(("Together", span(plan.low_bytes, plan.high_bytes)), note=f"of {gibs(plan.ask.room_bytes)}"),
         Row(("In RAM", gib(plan.swapped_bytes))),
     ]
+    if not plan.swapped_bytes:
+        del rows[5], rows[1]
     return Table(("On the card", "GiB"), rows)
 
 
@@ -113,8 +126,8 @@ def _speed(result: SwapResult) -> list[Block]:
             f"{seconds_span((plan.copy_seconds, plan.copy_seconds))} over {ask.link.words}."
         )
     ]
-    if result.knee is not None:
-        lines.append(Text(f"More than {result.knee} resident blocks buy little: the copies hide behind the work."))
+    if result.knee is not None and plan.blocks_resident > result.knee:
+        lines.append(Text(HIDDEN.format(swap=plan.blocks - result.knee)))
     return lines
 
 

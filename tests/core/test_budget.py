@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from headroom.core.budget import Stage, budget, headroom_bytes, holders, worst
+from headroom.core.budget import Stage, beside, budget, headroom_bytes, holders, worst
 from headroom.core.link import Link
 from headroom.core.readings import Device
 
@@ -90,6 +90,11 @@ def test_the_holders_add_up_to_the_card() -> None:
     assert holders(card(free_bytes=3, evictable_bytes=1), 2 * GIB).available_bytes == 5 * GIB
 
 
+def test_on_the_cpu_the_ram_is_the_card() -> None:
+    found = holders(Device(0, "CPU", "cpu", total_bytes=64, free_bytes=40, used_bytes=24, own_bytes=9), 5)
+    assert (found.others_bytes, found.available_bytes, found.held_bytes) == (15, 45, 4)
+
+
 def test_what_is_not_read_is_not_made_up() -> None:
     found = holders(card(total_bytes=16))
     assert (found.available_bytes, found.held_bytes) == (None, None)
@@ -104,3 +109,24 @@ def test_headroom_is_what_the_largest_stage_leaves_and_may_be_negative() -> None
     assert headroom_bytes(8 * GIB, stages) == -2 * GIB
     assert headroom_bytes(12 * GIB, []) == 12 * GIB
     assert headroom_bytes(12 * GIB, [*stages, stage(1, None, None)]) is None
+
+
+def test_models_that_never_leave_count_beside_every_other_stage() -> None:
+    """With --highvram ComfyUI "unloads" diffusion models to the card itself (unet_offload_device, 0.30.0)."""
+    run = [("text encoder", stage(5, 0, 0.5)), ("diffusion", stage(6, 2, 3)), ("vae", stage(1, 4, 5))]
+    assert beside(run, ()) == [0, 0, 0]
+    assert beside(run, ("diffusion",)) == [6 * GIB, 0, 6 * GIB]
+    everything = beside(run, ("text encoder", "diffusion", "vae"))
+    assert everything == [7 * GIB, 6 * GIB, 11 * GIB]
+    stages = [one for _, one in run]
+    # The decode is the largest: 1 and 5 of its own, 11 that stay.
+    assert headroom_bytes(16 * GIB, stages, everything) == -1 * GIB
+    assert headroom_bytes(16 * GIB, stages) == 7 * GIB
+
+
+def test_with_novram_all_weights_cross_the_link_however_large_the_card_is() -> None:
+    """comfy/model_management.py 0.30.0, load_models_gpu: NO_VRAM keeps no weights on the card."""
+    found = budget(stage(6, 2, 3, passes=2), 24 * GIB, keeps=False)
+    assert (found.verdict, found.streamed_bytes) == ("streams", (int(5.5 * GIB), int(5.5 * GIB)))
+    assert found.copied_bytes == (11 * GIB, 11 * GIB)
+    assert budget(stage(6, 25, 26), 24 * GIB, keeps=False).verdict == "does not fit"

@@ -127,8 +127,12 @@ def test_uneven_blocks_are_counted_by_their_own_size() -> None:
 
 def test_prefetch_is_never_more_than_what_is_swapped() -> None:
     ask = SwapAsk([MIB] * 10, GIB, work=Work(0, 0), prefetch=8)
-    assert swap_exactly(ask, 3).prefetch_blocks == 2
+    assert swap_exactly(ask, 3).prefetch_blocks == 3
+    assert swap_exactly(ask, 3).under_way_bytes == 3 * MIB
     assert swap_exactly(ask, 0).prefetch_blocks == 0
+    # One swapped block is fetched ahead too, while the last resident one runs: it needs no more room for it.
+    assert swap_exactly(ask, 1).prefetch_blocks == 1
+    assert swap_exactly(ask, 1).under_way_bytes == MIB
 
 
 def test_seconds_are_bytes_times_passes_and_directions_over_the_link() -> None:
@@ -158,6 +162,24 @@ def test_the_knee_is_where_the_copies_hide() -> None:
     assert knee(ask) == 15
     assert knee(SwapAsk([10**8] * 40, GIB, work=Work(0, 0), link=Link(3, 16), prefetch=1)) is None
     assert knee(SwapAsk([10**8] * 40, GIB, work=Work(0, 0), link=Link(3, 16), compute_seconds=0.4)) is None
+
+
+def test_without_prefetch_there_is_no_knee_however_long_a_step_takes() -> None:
+    """A block's copies are then less than a hundredth of the step, and still none of them is hidden."""
+    assert knee(SwapAsk([10**8] * 40, GIB, work=Work(0, 0), link=Link(3, 16), compute_seconds=60.0)) is None
+
+
+def test_small_blocks_before_large_ones_are_no_knee() -> None:
+    """UNets: the first blocks weigh a hundredth of the last ones, which still pay when the first do not."""
+    sizes = [10**6, 10**6, 10**9, 10**9, 10**9]
+    # A large block there and back takes 2 / 12.64 = 0.158 s, and 0.2 s of work hide one of the three.
+    ask = SwapAsk(sizes, GIB, work=Work(0, 0), link=Link(3, 16), prefetch=1, compute_seconds=0.2)
+    assert knee(ask) == 4
+
+
+def test_a_step_that_hides_everything_needs_no_resident_block() -> None:
+    ask = SwapAsk([10**8] * 40, GIB, work=Work(0, 0), link=Link(3, 16), prefetch=1, compute_seconds=10.0)
+    assert knee(ask) == 0
 
 
 @pytest.mark.parametrize(

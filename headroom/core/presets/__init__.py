@@ -1,0 +1,9 @@
+"""Well-known models without their files: to plan a run before a download of 30 GB, and in workflows without one.
+
+``headers.json`` holds the tensors of the host's own classes, without their dtypes; a format gives them their bytes.
+"""
+
+from .formats import FORMATS
+from .table import PRESETS, Preset, preset_component, preset_named
+
+__all__ = ["FORMATS", "PRESETS", "Preset", "preset_component", "preset_named"]
