@@ -21,7 +21,7 @@ KIB = 2**10
         ("SDXL 1024x1024 fp32, InvokeAI PR#7674", "AutoencoderKL", 2, 1, 2178 * 128 * 128 * 64 * 4, 5568 * MB),
         ("KL ch=128 fp32 on CPU, 64x64", "AutoencoderKL", 2, 1, 2178 * 64 * 64 * 64 * 4, int(226.6 * KIB) * 4096),
         ("KL ch=128 bf16 on CPU, 64x64", "AutoencoderKL", 2, 1, 2178 * 64 * 64 * 64 * 2, 129 * KIB * 4096),
-        ("Qwen-Image 1024x1024 bf16, ComfyUI PR#11199", "WanVAE", 3, 1, int(4.30 * GIB), int(4.37 * GIB)),
+        ("Qwen-Image 1024x1024 in half precision, InvokeAI PR#9305", "WanVAE", 3, 1, int(4.30 * GIB), int(4.37 * GIB)),
         ("Wan 2.1 640x480x81 bf16, WanVideoWrapper PR#2042", "WanVAE", 3, 21, 7000 * 60 * 80 * 64 * 2, 3_389_870_592),
         ("Wan 2.1 the same, output streamed", "WanVAE", 3, 21, 7000 * 60 * 80 * 64 * 2, 3_240_571_392),
     ],
