@@ -7,6 +7,8 @@ To add a command: its module, and its name in ``COMMANDS``. Nothing here needs C
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -54,3 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except HeadroomError as error:
         complain(str(error))
         return 2
+    except BrokenPipeError:
+        # The reader has seen enough (``| head``). What Python still has to write at its end goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1

@@ -110,7 +110,8 @@ def test_json_is_ascii_and_has_the_fields_of_the_interface() -> None:
     done = run("flags", "python main.py --reserve-vram -1", "--vram", "8GiB", "--ram", "32", "--json")
     answer = json.loads(done.stdout)
     assert done.stdout.isascii()
-    assert set(answer) == {"kind", "version", "argv", "memory_limit", "assumed", "findings"}
+    assert set(answer) == {"kind", "version", "argv", "memory_limit", "assumed", "findings", "fixed"}
+    assert answer["fixed"] == "python main.py"
     assert set(answer["findings"][0]) == {
         *("id", "severity", "rank", "title", "why", "fix", "command", "check", "source", "link", "params"),
     }
@@ -158,6 +159,58 @@ def test_models_by_size_kind_family_and_file(tmp_path: Path) -> None:
     assert found(line, "--card", "12GiB", "--models", f"diffusion={file}") == ["resident-too-large"]
 
 
+def test_models_are_read_from_their_headers(models: Path) -> None:
+    """The family and the packing of a file, whatever it is called; a well-known model goes by its name alone."""
+    unets = models / "diffusion_models"
+    fp8 = unets / "wan2.2_t2v_high_noise_14B_fp8_scaled.safetensors"
+    gguf = unets / "Wan2.2-T2V-A14B-HighNoise-Q4_K_M.gguf"
+    assert found("python main.py --async-offload", "--models", str(fp8)) == []
+    assert found("python main.py --async-offload", "--models", str(gguf)) == ["async-gguf"]
+    pair = [str(unets / f"wan2.2_t2v_{noise}_noise_14B_fp8_scaled.safetensors") for noise in ("high", "low")]
+    switch = found("python main.py", "--vram", "16", "--ram", "24", "--models", *pair)
+    assert switch == ["ram-switch"]
+    checkpoint = str(models / "checkpoints" / "sd_xl_base_1.0.safetensors")
+    assert found("python main.py --fp16-vae", "--gpu", "RTX 3060", "--models", checkpoint) == ["fp16-vae-overflow"]
+    assert found("python main.py --highvram", "--vram", "12", "--models", "Wan 2.2 14B text to video, fp8") == [
+        "resident-too-large"
+    ]
+
+
+def test_with_a_size_the_work_of_a_run_counts_too() -> None:
+    """13.3 GiB of weights fit a card of 15 GiB, and a video beside them does not."""
+    wan = ("--models", "Wan 2.2 14B text to video, fp8")
+    assert found("python main.py --highvram", "--vram", "15", *wan) == []
+    video = ("--size", "832x480", "--frames", "81")
+    assert found("python main.py --highvram", "--vram", "15", *wan, *video) == ["resident-too-large"]
+    assert found("python main.py --cpu-vae", "--vram", "24", *wan, *video) == ["cpu-vae-slow"]
+    assert found("python main.py --cpu-vae", "--vram", "4", *wan, *video) == [], "the decode takes up to 5.4 GiB"
+    assert "no `--size` is given" in run("flags", "python main.py", *wan).stdout
+    assert "--size" not in run("flags", "python main.py", *wan, *video).stdout
+
+
+def test_several_findings_end_with_one_line_that_has_all_changes() -> None:
+    done = run("flags", "python main.py --medvram --xformers --listen")
+    assert done.stdout.endswith("\nAll of it changed:\n      python main.py --listen\n")
+    assert "All of it" not in run("flags", "python main.py --medvram --listen").stdout
+
+
+def test_a_compose_file(tmp_path: Path) -> None:
+    file = tmp_path / "docker-compose.yml"
+    file.write_text(
+        "services:\n  ui:\n    command:\n      - main.py\n      - --normalvram\n    mem_limit: 8g\n", "utf-8"
+    )
+    assert found(str(file)) == ["removed-flag"]
+    assert found(str(file), "--ram", "64", "--models", "14GiB") == ["removed-flag", "cgroup-unread", "memory-limit-low"]
+
+
+@pytest.mark.parametrize("words", [["--lowvram"], ["python", "main.py", "--lowvram"]])
+def test_a_line_without_quotes_is_asked_for_with_them(words: list[str]) -> None:
+    """argparse takes the flags of ComfyUI for ours."""
+    done = run("flags", *words)
+    assert done.returncode == 2
+    assert 'Put the start line of ComfyUI in quotes: "python main.py --lowvram"' in done.stderr
+
+
 def test_the_card_s_name_counts() -> None:
     assert found("python main.py --force-fp16", "--gpu", "NVIDIA GeForce GTX 1650") == ["fp16-16xx"]
     assert found("python main.py --fast-disk", "--gpu", "AMD Radeon RX 7900 XTX") == ["headroom-static", "rocm-dynamic"]
@@ -174,3 +227,13 @@ def test_help_names_the_command() -> None:
     assert run("flags", "--help").returncode == 0
     assert run().returncode == 2
     assert run("--version").stdout.startswith("Headroom ")
+
+
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    """``headroom ... | head -1``."""
+    command = [sys.executable, "-S", "-m", "headroom", "flags", "python main.py --lowvram --highvram"]
+    with subprocess.Popen(command, cwd=REPO, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
