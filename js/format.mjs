@@ -1,5 +1,51 @@
 // @ts-check
-/** Text helpers without a DOM and without the host: machine words, times, messages. */
+/** Text helpers without a DOM and without the host: sizes, machine words, times, messages. */
+
+export const MIB = 2 ** 20;
+export const GIB = 2 ** 30;
+export const NO_BREAK_SPACE = "\u00a0";
+export const MINUS = "\u2212";
+
+/** A number and its unit, kept on one line. @param {string} text @param {string} unit */
+export const withUnit = (text, unit) => text + NO_BREAK_SPACE + unit;
+
+/** A number with a typographic minus. @param {number} value @param {number} [decimals] */
+export const number = (value, decimals = 1) => rounded(value, decimals).replace("-", MINUS);
+
+/**
+ * Python rounds an exact tie to the even digit, toFixed away from zero: 256 MiB are 0.2 GiB in the server's texts, not 0.3.
+ * @param {number} value @param {number} decimals
+ */
+function rounded(value, decimals) {
+  const text = value.toFixed(decimals);
+  const scaled = Math.abs(value) * 10 ** decimals;
+  // Only a multiple of this power of two can be half way between two decimal numbers.
+  const tie = Number.isInteger(value * 2 ** (decimals + 1)) && scaled % 1 === 0.5;
+  if (!tie || Math.floor(scaled) % 2) return text;
+  return ((Math.sign(value) * Math.floor(scaled)) / 10 ** decimals).toFixed(decimals);
+}
+
+/**
+ * Bytes as a bare number of GiB, "n/a" where unknown; below the last decimal "<0.1". As headroom/core/units.py.
+ * @param {number | null | undefined} bytes
+ * @param {number} [decimals]
+ */
+export function gib(bytes, decimals = 1) {
+  if (bytes === null || bytes === undefined) return "n/a";
+  const value = bytes / GIB;
+  const smallest = 10 ** -decimals;
+  if (Math.abs(value) > 0 && Math.abs(value) < smallest / 2) return `<${smallest.toFixed(decimals)}`;
+  return number(value, decimals);
+}
+
+/** A time with the unit that reads best, as headroom/core/units.py. @param {number} seconds */
+export function duration(seconds) {
+  if (seconds < 0.00005) return withUnit("<0.1", "ms");
+  if (seconds < 1) return withUnit(number(seconds * 1000), "ms");
+  if (seconds < 120) return withUnit(number(seconds), "s");
+  if (seconds < 7200) return withUnit(number(seconds / 60), "min");
+  return withUnit(number(seconds / 3600), "h");
+}
 
 /**
  * Splits a text at its machine words, the parts between backticks (flags, file names).
@@ -57,4 +103,10 @@ export function headline(message) {
   const end = text.search(/\.(?=\s)|\n/);
   if (end < 0) return { title: text.replace(/\.$/, ""), rest: "" };
   return { title: text.slice(0, end).trim(), rest: text.slice(end + 1).trim() };
+}
+
+/** The time of day to the second, without the date: "14:02:31". @param {number} seconds Unix time */
+export function clockSeconds(seconds) {
+  const time = new Date(seconds * 1000);
+  return [time.getHours(), time.getMinutes(), time.getSeconds()].map((part) => padded(part)).join(":");
 }

@@ -3,6 +3,8 @@
 
 import { isOurs, registerExtension } from "./host.mjs";
 import { addReport, followRuns, restoreReports } from "./node_report.mjs";
+import * as live from "./panel/live.mjs";
+import { SETTINGS } from "./panel/settings.mjs";
 
 const styles = document.createElement("link");
 styles.rel = "stylesheet";
@@ -12,7 +14,11 @@ document.head.append(styles);
 
 registerExtension({
   name: "Headroom.Pack",
-  setup: followRuns,
+  settings: SETTINGS.map((setting) => ({ ...setting, onChange: live.settingsChanged })),
+  setup() {
+    followRuns();
+    live.begin();
+  },
   /** @param {any} node */
   nodeCreated(node) {
     if (isOurs(node)) addReport(node);

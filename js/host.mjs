@@ -30,10 +30,7 @@ const rootGraph = () => (app.isGraphReady === false ? null : (app.rootGraph ?? a
  * @param {unknown} executionId
  */
 export function ourNode(executionId) {
-  const path = String(executionId ?? "").split(":");
-  let graph = rootGraph();
-  for (const step of path.slice(0, -1)) graph = graph?.getNodeById(step)?.subgraph;
-  const node = graph?.getNodeById(path[path.length - 1]);
+  const node = anyNode(executionId);
   return isOurs(node) ? node : null;
 }
 
@@ -135,4 +132,101 @@ export function shareWithCanvas(element) {
   element.addEventListener("pointerup", (event) => {
     if (event.button === 1) app.canvas.processMouseUp(event);
   });
+}
+
+/** The value of a setting; undefined where the host knows none. @param {string} id @returns {any} */
+export const setting = (id) => app.extensionManager?.setting?.get(id);
+
+/** @param {string} id @param {unknown} value */
+export const setSetting = (id, value) => app.extensionManager?.setting?.set(id, value);
+
+/** The language of the host's interface: "en", "zh", "zh-TW". */
+export const locale = () => String(setting("Comfy.Locale") ?? "en");
+
+/** Runs one of the host's commands. @param {string} id */
+export const command = (id) => app.extensionManager?.command?.execute(id);
+
+/** The host's settings page. */
+export const openSettings = () => command("Comfy.ShowSettingsDialog");
+
+/** @param {"info" | "warn" | "error" | "success"} severity @param {string} summary @param {string} detail */
+export const toast = (severity, summary, detail) => app.extensionManager?.toast?.add({ severity, summary, detail, life: 8000 });
+
+/**
+ * A tab in the sidebar.
+ * @param {{ id: string, title: string, tooltip: string, render: (place: HTMLElement) => void, destroy: () => void }} tab
+ */
+export function addTab(tab) {
+  app.extensionManager?.registerSidebarTab?.({ ...tab, type: "custom", icon: "pi pi-gauge" });
+}
+
+/** The number on a tab's icon, and its tooltip. @param {string} id @param {{ badge: string | null, tooltip: string }} change */
+export function setTab(id, { badge, tooltip }) {
+  // The host's own copy of the tab: what is set there is shown at once.
+  const tab = app.extensionManager?.getSidebarTabs?.().find((/** @type {any} */ one) => one.id === id);
+  if (!tab) return;
+  if (tab.iconBadge !== badge) tab.iconBadge = badge;
+  if (tab.tooltip !== tooltip) tab.tooltip = tooltip;
+}
+
+/** Opens a tab, or closes it. @param {string} id */
+export const toggleTab = (id) => command(`Workspace.ToggleSidebarTab.${id}`);
+
+/**
+ * Puts an element into the top bar, left of the Run button: the place that the host keeps for it.
+ * @param {HTMLElement} element
+ * @returns {boolean} whether there is such a place
+ */
+export function mountInTopBar(element) {
+  const group = app.menu?.settingsGroup?.element;
+  if (!group?.before) return false;
+  group.before(element);
+  return true;
+}
+
+/** Any node of the open workflow by its execution id. @param {unknown} executionId @returns {any} */
+function anyNode(executionId) {
+  const path = String(executionId ?? "").split(":");
+  let graph = rootGraph();
+  for (const step of path.slice(0, -1)) graph = graph?.getNodeById(step)?.subgraph;
+  return graph?.getNodeById(path[path.length - 1]) ?? null;
+}
+
+/** What a node is called on the canvas; null: it is not in the open workflow. @param {unknown} executionId @returns {string | null} */
+export const nodeTitle = (executionId) => anyNode(executionId)?.title ?? null;
+
+/** Shows a node on the canvas and selects it. @param {unknown} executionId @returns {boolean} whether it is in the open workflow */
+export function selectNode(executionId) {
+  const node = anyNode(executionId);
+  if (!node) return false;
+  if (app.canvas.graph !== node.graph) app.canvas.setGraph?.(node.graph);
+  app.canvas.deselectAll?.();
+  app.canvas.selectNode?.(node);
+  app.canvas.centerOnNode?.(node);
+  return true;
+}
+
+/**
+ * A GET route's JSON.
+ * @param {string} route
+ * @param {number} most  milliseconds
+ * @returns {Promise<any>} rejects with the HTTP status where the server answers with an error
+ */
+export async function getJson(route, most) {
+  const answer = await api.fetchApi(route, { signal: AbortSignal.timeout(most) });
+  if (!answer.ok) throw Object.assign(new Error(`${route}: ${answer.status}`), { status: answer.status });
+  return answer.json();
+}
+
+/**
+ * A POST route's JSON; an error of the server is an answer too.
+ * @param {string} route
+ * @param {object} body
+ * @returns {Promise<{ ok: boolean, status: number, answer: any }>}
+ */
+export async function postJson(route, body) {
+  const headers = { "Content-Type": "application/json", "X-Headroom": "1" };
+  const answer = await api.fetchApi(route, { method: "POST", headers, body: JSON.stringify(body) });
+  const text = await answer.json().catch(() => ({ error: `HTTP ${answer.status}` }));
+  return { ok: answer.ok, status: answer.status, answer: text };
 }

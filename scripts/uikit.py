@@ -6,6 +6,8 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -174,6 +176,33 @@ def needs_models(workflow: dict[str, Any]) -> bool:
     """Whether a workflow names a model file, so that it cannot run on every install."""
     values = [value for node in workflow["nodes"] for value in node.get("widgets_values") or []]
     return any(isinstance(value, str) and value.endswith(MODEL_FILES) for value in values)
+
+
+#: The accessibility checker, from npm; of it one file is used.
+AXE = "axe-core@4.10.3"
+NO_NPM = "no npm here: it comes with Node.js; it fetches the accessibility checker"
+
+
+def axe_script() -> Path | None:
+    """The accessibility checker as one script, fetched once; None where there is no npm.
+
+    Raises:
+        SetupError: npm could not fetch it.
+    """
+    target = hostkit.home() / "npm" / AXE.replace("@", "-") / "axe.min.js"
+    npm = shutil.which("npm")
+    if target.is_file() or npm is None:
+        return target if target.is_file() else None
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="headroom-") as folder:
+        hostkit.run_step(f"fetching {AXE}", [npm, "pack", "--silent", "--pack-destination", folder, AXE])
+        with tarfile.open(next(Path(folder).glob("*.tgz"))) as archive:
+            content = archive.extractfile("package/axe.min.js")
+            assert content is not None
+            part = target.with_suffix(f".{os.getpid()}")
+            part.write_bytes(content.read())
+            part.replace(target)
+    return target
 
 
 SHOTS = Path(__file__).resolve().parent.parent / "tests" / "ui" / "shots"

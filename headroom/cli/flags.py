@@ -11,6 +11,8 @@ from ..core.flags.flag_table import READ
 from ..core.flags.versions import Table, parse_version, table_for
 from ..core.launchline import LaunchLine, LaunchLineError, Machine, all_changed, decode, findings, read_line
 from ..core.launchline.stated import assumptions
+from ..core.needs import Run
+from ..core.planned import loaded_in
 from . import sizes
 from .findings import say_finding
 from .output import say, say_json
@@ -29,7 +31,9 @@ _HINT = 'Put the start line of ComfyUI in quotes: "python main.py --lowvram".'
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds ``flags``."""
     parser = commands.add_parser("flags", help="check a start line of ComfyUI", description=_DESCRIPTION)
-    parser.add_argument("line", metavar="LINE_OR_FILE", nargs="*", help='"python main.py --lowvram", or a file; - reads stdin')
+    parser.add_argument(
+        "line", metavar="LINE_OR_FILE", nargs="*", help='"python main.py --lowvram", or a file; - reads stdin'
+    )
     parser.add_argument("--version", metavar="V", type=_version, help=f"ComfyUI's version (default: {READ[-1]})")
     parser.add_argument("--vram", "--card", metavar="SIZE", type=sizes.size, help="the card's memory: 12GiB")
     parser.add_argument("--ram", metavar="SIZE", type=sizes.size, help="the machine's memory: 32GiB")
@@ -43,6 +47,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="what will be loaded: files (their headers are read) or sizes, with a kind or family before =: "
         "QwenImage=20GiB text-encoder=9GiB",
     )
+    parser.add_argument("--size", metavar="WxH", type=sizes.pixels, help="of the pictures, for their part of memory")
+    parser.add_argument("--frames", metavar="N", type=sizes.count, default=1)
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run, hint=_HINT)
 
@@ -56,7 +62,7 @@ def _version(text: str) -> str:
 def run(args: argparse.Namespace) -> int:
     """Checks the line and prints what it found."""
     table = table_for(args.version)
-    machine = Machine(args.vram, args.ram, args.gpu, tuple(model for given in args.models for model in given))
+    machine = Machine(args.vram, args.ram, args.gpu, tuple(loaded_in(args.models, _run_of(args))))
     if not args.line:
         raise HeadroomError(f"There is nothing to check. {_HINT}")
     line = _read(" ".join(args.line))
@@ -66,6 +72,10 @@ def run(args: argparse.Namespace) -> int:
     else:
         _print(line, table, machine, found)
     return 1 if found else 0
+
+
+def _run_of(args: argparse.Namespace) -> Run | None:
+    return None if args.size is None else Run(*args.size, frames=args.frames)
 
 
 def _read(argument: str) -> LaunchLine:

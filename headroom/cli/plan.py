@@ -59,14 +59,14 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     machine.add_argument("--reserve", metavar="GIB", type=_gib, help="as --reserve-vram of ComfyUI")
     machine.add_argument("--no-dynamic-vram", action="store_true", help="as --disable-dynamic-vram of ComfyUI")
     run_ = parser.add_argument_group("run")
-    run_.add_argument("--size", metavar="WxH", type=_pixels, required=True, help="in pixels: 832x480")
-    run_.add_argument("--frames", metavar="N", type=_count, default=1)
-    run_.add_argument("--batch", metavar="N", type=_count, default=1)
+    run_.add_argument("--size", metavar="WxH", type=sizes.pixels, required=True, help="in pixels: 832x480")
+    run_.add_argument("--frames", metavar="N", type=sizes.count, default=1)
+    run_.add_argument("--batch", metavar="N", type=sizes.count, default=1)
     run_.add_argument("--cfg", metavar="X", type=_cfg, default=1.0, help="above 1 the negative prompt runs too")
-    run_.add_argument("--steps", metavar="N", type=_count, help="to have the copies of the whole sampling too")
+    run_.add_argument("--steps", metavar="N", type=sizes.count, help="to have the copies of the whole sampling too")
     run_.add_argument("--loader", choices=LOADERS, default=COMFYUI, help="whose nodes load the model")
-    run_.add_argument("--blocks", metavar="N", type=_whole, help="blocks_to_swap, to see what a setting does")
-    run_.add_argument("--prefetch", metavar="N", type=_whole, default=0, help="prefetch_blocks of the Wan wrapper")
+    run_.add_argument("--blocks", metavar="N", type=sizes.whole, help="blocks_to_swap, to see what a setting does")
+    run_.add_argument("--prefetch", metavar="N", type=sizes.whole, default=0, help="prefetch_blocks of the Wan wrapper")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)
 
@@ -152,14 +152,6 @@ def _component(path: str, use: str) -> Component:
     return found
 
 
-def _pixels(text: str) -> tuple[int, int]:
-    found = re.fullmatch(r"(\d{1,5})\s*[xX*]\s*(\d{1,5})", text.strip())
-    sides = (int(found[1]), int(found[2])) if found else (0, 0)
-    if not all(sides):
-        raise argparse.ArgumentTypeError(f"{text!r} is no size in pixels: write 832x480")
-    return sides
-
-
 def _link(text: str) -> Link:
     found = re.fullmatch(r"(\d)(?:\.0)?\s*[xX]\s*(\d{1,2})", text.strip())
     if not found or int(found[1]) not in PCIE_LANE or int(found[2]) not in (1, 2, 4, 8, 16):
@@ -182,19 +174,6 @@ def _gib(text: str) -> int:
     if not 0 <= value < 1024:
         raise argparse.ArgumentTypeError(f"{text!r} is no reserve in GiB: write 1.5")
     return int(value * GIB)
-
-
-def _whole(text: str) -> int:
-    if not re.fullmatch(r"\d{1,6}", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 on")
-    return int(text)
-
-
-def _count(text: str) -> int:
-    number = _whole(text)
-    if not number:
-        raise argparse.ArgumentTypeError("it has to be at least 1")
-    return number
 
 
 def _cfg(text: str) -> float:

@@ -6,11 +6,10 @@ import argparse
 import math
 import os
 import re
-from collections.abc import Sequence
 
 from ..core.component import component
 from ..core.errors import ModelFileError
-from ..core.planned import planned
+from ..core.planned import Given, planned
 from ..core.presets import preset_component, preset_named
 from ..core.readings import WorkflowModel
 from ..core.units import GIB
@@ -40,8 +39,44 @@ def size(text: str) -> int:
     return int(value)
 
 
-def model(text: str) -> Sequence[WorkflowModel]:
-    """What a model brings to a run: a file, a well-known model or a size, with a kind or a family before ``=``.
+def pixels(text: str) -> tuple[int, int]:
+    """Width and height: ``832x480``.
+
+    Raises:
+        argparse.ArgumentTypeError: the text is no such pair.
+    """
+    found = re.fullmatch(r"(\d{1,5})\s*[xX*]\s*(\d{1,5})", text.strip())
+    sides = (int(found[1]), int(found[2])) if found else (0, 0)
+    if not all(sides):
+        raise argparse.ArgumentTypeError(f"{text!r} is no size in pixels: write 832x480")
+    return sides
+
+
+def whole(text: str) -> int:
+    """A whole number from 0 on.
+
+    Raises:
+        argparse.ArgumentTypeError: the text is none.
+    """
+    if not re.fullmatch(r"\d{1,6}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 on")
+    return int(text)
+
+
+def count(text: str) -> int:
+    """A whole number from 1 on.
+
+    Raises:
+        argparse.ArgumentTypeError: the text is none.
+    """
+    number = whole(text)
+    if not number:
+        raise argparse.ArgumentTypeError("it has to be at least 1")
+    return number
+
+
+def model(text: str) -> Given:
+    """A model of a run: a file, a well-known model or a size, with a kind or a family before ``=``.
 
     Raises:
         argparse.ArgumentTypeError: it is none of these, or the file cannot be read.
@@ -54,11 +89,12 @@ def model(text: str) -> Sequence[WorkflowModel]:
     family = name if equals and kind is None else None
     known = preset_named(what) or preset_named(EXAMPLE.format(name=what))
     if known is None and not os.path.exists(what):
-        return (WorkflowModel(kind or "diffusion", family, _size_of(what)),)
+        return Given((WorkflowModel(kind or "diffusion", family, _size_of(what)),))
     try:
-        return planned(component(what) if known is None else preset_component(known), kind, family)
+        found = component(what) if known is None else preset_component(known)
     except ModelFileError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
+    return Given(planned(found, kind, family), found)
 
 
 def _size_of(text: str) -> int:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from comfy_server import ComfyServer
+from panel_page import PanelPage
+from panel_samples import next_series
 from uikit import NO_CHROMIUM, SHOTS, Frontend, browser_page, find_chromium
 
 
@@ -44,3 +46,33 @@ def shoot(ui: Frontend, request: pytest.FixtureRequest) -> Callable[[str], None]
         ui.page.screenshot(path=SHOTS / f"{stem}.png")
 
     return save
+
+
+@pytest.fixture
+def panel(ui: Frontend) -> Iterator[PanelPage]:
+    """The closed panel; closed again after the test, and as a browser has it that never saw it."""
+    next_series()
+    page = PanelPage(ui)
+    page.close()
+    forget = (
+        "for (const key of Object.keys(localStorage)) if (key.startsWith('headroom.')) localStorage.removeItem(key)"
+    )
+    ui.evaluate(f"() => {{ {forget} }}")
+    yield page
+    page.leave()
+
+
+@pytest.fixture
+def opened(ui: Frontend) -> Iterator[Callable[[], Frontend]]:
+    """Further windows with storage of their own; closed after the test. An error of our files there fails it too."""
+    windows: list[Frontend] = []
+
+    def new() -> Frontend:
+        context = ui.page.context.browser.new_context(viewport={"width": 1600, "height": 1000})
+        windows.append(Frontend(context.new_page()))
+        return windows[-1]
+
+    yield new
+    for window in windows:
+        window.page.context.close()
+    assert [problem for window in windows for problem in window.problems] == []

@@ -1,0 +1,224 @@
+// @ts-check
+/** All that the panel and the meter show, in one state object; made from the server's answers and the host's events. Pure. */
+
+import { History } from "./history.mjs";
+import { Levels } from "./levels.mjs";
+import { divideDevice, divideRam } from "./memory.mjs";
+import { IDLE, atNode, progressed, started } from "./run_state.mjs";
+import { IGNORED, limitsFrom } from "./settings.mjs";
+import { SteadyPrograms } from "./steady.mjs";
+
+/**
+ * @typedef {import("./types.mjs").Device} Device
+ * @typedef {import("./types.mjs").Snapshot} Snapshot
+ * @typedef {import("./types.mjs").Advice} Advice
+ *
+ * One GPU as it is shown.
+ * @typedef {object} Reading
+ * @property {string} key  the same for the same card
+ * @property {Device} device
+ * @property {import("./memory.mjs").Division} division
+ * @property {import("./levels.mjs").Level} level
+ * @property {number | null} peak  most in use since the last reset
+ * @property {boolean} lost  the driver does not answer for it
+ * @property {number | null} lostSince  ms
+ * @property {boolean} used  ComfyUI uses it
+ * @property {{ name: string, used_bytes: number | null }[]} programs  those worth a line
+ *
+ * `first`: nothing came yet; `live`; `lost`: no answer, what is shown is old; `absent`: this server has no such route.
+ * @typedef {object} Connection
+ * @property {"first" | "live" | "lost" | "absent"} state
+ * @property {number | null} at  ms of the last answer
+ * @property {number | null} nextAt  ms of the next try
+ *
+ * @typedef {object} View
+ * @property {number} now  ms
+ * @property {Connection} connection
+ * @property {Snapshot | null} snapshot
+ * @property {Advice[]} advice
+ * @property {string[]} ignored  ids of dismissed warnings
+ * @property {Reading[]} devices  GPUs that ComfyUI uses
+ * @property {Reading[]} unused  GPUs that it does not
+ * @property {{ division: import("./memory.mjs").Division, level: import("./levels.mjs").Level, shared: boolean } | null} ram
+ *   `shared`: a GPU has no other memory, and shows it already
+ * @property {import("./run_state.mjs").Run} run
+ * @property {History} history
+ */
+
+/** The reason that stands for a whole card, and what the driver says of one that fell off the bus. */
+const WHOLE_CARD = "device";
+const FELL_OFF = "the driver has lost the card";
+
+export class Store {
+  #get;
+  #levels = new Levels();
+  /** @type {import("./levels.mjs").Limits} */
+  #limits;
+  /** @type {Map<string, number>} */
+  #peaks = new Map();
+  /** Since when, ms. @type {Map<string, number>} */
+  #lost = new Map();
+  /** @type {Set<string>} */
+  #readable = new Set();
+  /** @type {Map<string, SteadyPrograms>} */
+  #programs = new Map();
+  /** @type {View} */
+  view;
+
+  /** @param {(key: string) => unknown} get settings @param {number} now ms */
+  constructor(get, now) {
+    this.#get = get;
+    this.#limits = limitsFrom(get);
+    this.view = {
+      now,
+      connection: { state: "first", at: null, nextAt: null },
+      snapshot: null,
+      advice: [],
+      ignored: [],
+      devices: [],
+      unused: [],
+      ram: null,
+      run: IDLE,
+      history: new History(),
+    };
+    this.settingsChanged();
+  }
+
+  /** Called when the host tells of a change: to ask it at each reading takes longer than all the rest. */
+  settingsChanged() {
+    this.#limits = limitsFrom(this.#get);
+    const ignored = this.#get(IGNORED);
+    this.view.ignored = Array.isArray(ignored) ? ignored.map(String) : [];
+  }
+
+  /** An answer of GET /headroom/snapshot?advice=1. @param {Snapshot} snapshot @param {number} now */
+  received(snapshot, now) {
+    const { view } = this;
+    view.now = now;
+    view.connection = { state: "live", at: now, nextAt: null };
+    view.snapshot = snapshot;
+    view.advice = snapshot.advice ?? [];
+    // The server knows best whether anything runs: another browser's prompt, or the end of ours that was missed.
+    if (snapshot.host.running === false && view.run.running && view.run.nodeId === null) view.run = IDLE;
+    view.devices = snapshot.devices
+      .filter((device) => device.kind !== "cpu")
+      .map((device) => this.#reading(device, snapshot, now, true));
+    view.unused = snapshot.unused_devices.map((device) => this.#reading(device, snapshot, now, false));
+    const division = divideRam(snapshot.ram);
+    view.ram = {
+      division,
+      level: this.#levels.update("ram", division.available, division.total, this.#limits, now),
+      shared: view.devices.length > 0 && view.devices.every((reading) => reading.device.unified),
+    };
+    view.history.add(this.#sample(now));
+  }
+
+  /** No answer. @param {number | null} status of HTTP, null without one @param {number} now @param {number} nextAt */
+  failed(status, now, nextAt) {
+    const { view } = this;
+    view.now = now;
+    view.connection = { state: status === 404 ? "absent" : "lost", at: view.connection.at, nextAt };
+    if (status === null) this.runEnded(now);
+  }
+
+  /** The clock went on. @param {number} now */
+  tick(now) {
+    this.view.now = now;
+  }
+
+  /** A prompt of this browser starts. @param {string} id @param {number} now */
+  runStarted(id, now) {
+    this.view.run = started(id);
+    this.view.history.startRun(id, now);
+  }
+
+  /** It reaches a node; null: it is over. @param {string | null} id @param {string} title @param {number} now */
+  nodeStarted(id, title, now) {
+    this.view.run = atNode(this.view.run, id, title);
+    this.view.history.startNode(id, title, now);
+    if (id === null) this.view.history.endRun(now);
+  }
+
+  /** @param {number} value @param {number} max */
+  progressed(value, max) {
+    this.view.run = progressed(this.view.run, value, max);
+  }
+
+  /** @param {number} now */
+  runEnded(now) {
+    this.view.run = IDLE;
+    this.view.history.endRun(now);
+  }
+
+  /** Forgets the peak of a device. @param {string} key */
+  resetPeak(key) {
+    this.#peaks.delete(key);
+    for (const reading of [...this.view.devices, ...this.view.unused]) {
+      if (reading.key === key) reading.peak = this.#peak(key, reading.device.used_bytes);
+    }
+  }
+
+  /** @param {Device} device @param {Snapshot} snapshot @param {number} now @param {boolean} used @returns {Reading} */
+  #reading(device, snapshot, now, used) {
+    const key = device.uuid ?? device.pci ?? `${used ? "" : "unused "}${device.kind}:${device.index}`;
+    const division = divideDevice(device, used ? snapshot.models : []);
+    const lost = this.#isLost(key, device);
+    if (!lost) this.#lost.delete(key);
+    else if (!this.#lost.has(key)) this.#lost.set(key, now);
+    const programs = this.#programs.get(key) ?? new SteadyPrograms();
+    this.#programs.set(key, programs);
+    return {
+      key,
+      device,
+      division,
+      level: used ? this.#levels.update(key, division.available, division.total, this.#limits, now) : "ok",
+      peak: this.#peak(key, device.used_bytes),
+      lost,
+      lostSince: this.#lost.get(key) ?? null,
+      used,
+      programs: programs.update(device.programs),
+    };
+  }
+
+  /** A card that never could be read is not lost: there is no driver to ask. @param {string} key @param {Device} device */
+  #isLost(key, device) {
+    if (device.free_bytes !== null) this.#readable.add(key);
+    const why = device.reasons[WHOLE_CARD];
+    return device.free_bytes === null && why !== undefined && (why === FELL_OFF || this.#readable.has(key));
+  }
+
+  /** @param {string} key @param {number | null} used */
+  #peak(key, used) {
+    const before = this.#peaks.get(key) ?? null;
+    if (used === null) return before;
+    const peak = Math.max(before ?? 0, used);
+    this.#peaks.set(key, peak);
+    return peak;
+  }
+
+  /** @param {number} now @returns {import("./history.mjs").Sample} */
+  #sample(now) {
+    const { devices, ram, snapshot } = this.view;
+    /** @type {import("./history.mjs").Sample["devices"]} */
+    const points = {};
+    for (const { key, device, division } of devices) {
+      const { weights, working } = division.parts;
+      const held = division.held;
+      const kept = (weights ?? 0) + (working ?? 0);
+      points[key] = {
+        held,
+        used: device.used_bytes,
+        weights: weights ?? 0,
+        working: working ?? 0,
+        other: held === null ? 0 : Math.max(0, held - kept),
+        total: division.total,
+      };
+    }
+    const division = ram?.division;
+    return {
+      at: now,
+      devices: points,
+      ram: { own: snapshot?.ram.own_bytes ?? null, held: division?.held ?? null, total: division?.total ?? null },
+    };
+  }
+}

@@ -1,0 +1,157 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { clockSeconds } from "../../js/format.mjs";
+import { SteadyPrograms } from "../../js/panel/steady.mjs";
+import { statusOf } from "../../js/panel/status.mjs";
+import { Store } from "../../js/panel/store.mjs";
+import { defaultOf } from "../../js/panel/settings.mjs";
+import { FULL, ROOMY, card, gib, model, ram, snapshot } from "./panel_samples.mjs";
+
+const plain = (text) => text.replaceAll("\u00a0", " ");
+const make = (settings = {}) => new Store((key) => settings[key] ?? defaultOf(key), 0);
+function after(...answers) {
+  const store = make();
+  answers.forEach((answer, second) => store.received(answer, second * 1000));
+  return store;
+}
+function said(store, problem = null) {
+  const { id, level, title, detail } = statusOf(store.view, problem);
+  return [id, level, plain(title), plain(detail)];
+}
+const second = card(
+  { total: 12, free: 5.1, used: 6.9, own: 6.5, torch_allocated: 0, torch_reserved: 0.1, evictable: 6.3 },
+  { index: 1, uuid: "GPU-1" },
+);
+const short = (free) => card({ total: 16, free, used: 16 - free, own: 12, torch_allocated: 12, torch_reserved: 12, evictable: 0 });
+
+test("fine says what is left; a card that is nearly full of evictable weights is fine", () => {
+  assert.deepEqual(said(after(snapshot())), ["fine", "ok", "Fine", "15.1 GiB VRAM, 27.5 GiB RAM left"]);
+});
+
+test("with several GPUs fine speaks of the one that runs the queue", () => {
+  assert.deepEqual(said(after(snapshot({ devices: [FULL, second] })))[3], "15.1 GiB VRAM, 27.5 GiB RAM left");
+});
+
+test("without a GPU there is RAM alone, and shared memory is told once", () => {
+  const cpu = card({ total: 56, free: 27.5, own: 27.6 }, { kind: "cpu", unified: true, name: "CPU" });
+  assert.deepEqual(said(after(snapshot({ devices: [cpu] })))[3], "27.5 GiB RAM left");
+  const apple = card({ total: 36, free: 14.2, used: 21.8, own: 14, torch_allocated: 14, torch_reserved: 14, evictable: 0 }, { kind: "mps", unified: true });
+  assert.deepEqual(said(after(snapshot({ devices: [apple] })))[3], "14.2 GiB VRAM left");
+});
+
+test("the first reading, no answer, and a server without the route are one calm line each", () => {
+  const store = make();
+  assert.deepEqual(said(store), ["first", "off", "Reading the machine", ""]);
+  store.failed(404, 1000, 3000);
+  assert.deepEqual(said(store).slice(0, 3), ["absent", "off", "This server has no Headroom routes"]);
+  const lost = after(snapshot());
+  lost.failed(null, 5000, 13_000);
+  assert.deepEqual(said(lost), ["noAnswer", "off", "No answer from ComfyUI", `since ${clockSeconds(0)}, next try in 8 s`]);
+  lost.tick(9500);
+  assert.equal(plain(statusOf(lost.view).detail).endsWith("next try in 4 s"), true);
+  lost.received(snapshot(), 14_000);
+  assert.equal(said(lost)[0], "fine");
+});
+
+test("critical comes before everything that could still be read, and names the card among several", () => {
+  const store = after(snapshot({ devices: [short(0.3), second] }));
+  assert.deepEqual(said(store, { title: "x", section: "warnings" }), [
+    "critical",
+    "error",
+    "0.3 GiB VRAM left",
+    "GPU 0, 27.5 GiB RAM left",
+  ]);
+});
+
+test("a shortage of RAM is one of RAM", () => {
+  const little = ram({ total: 32, available: 2, own: 20, file_cache: 1 });
+  assert.deepEqual(said(after(snapshot({ ram: little }))), ["tight", "warn", "2.0 GiB RAM left", "15.1 GiB VRAM left"]);
+});
+
+test("a problem of what runs comes before the running node, a tight card after it", () => {
+  const store = after(snapshot({ devices: [short(2)], host: { running: true, flags: [], argv: [] } }));
+  store.runStarted("p", 0);
+  store.nodeStarted("3", "KSampler", 0);
+  store.progressed(11, 20);
+  assert.deepEqual(said(store), ["running", "off", "Step 11 of 20, KSampler", "2.0 GiB VRAM, 27.5 GiB RAM left"]);
+  const status = statusOf(store.view, { title: "`--x` is wrong", section: "warnings" });
+  assert.deepEqual([status.id, status.title, status.section], ["problem", "`--x` is wrong", "warnings"]);
+  store.runEnded(1000);
+  store.received(snapshot({ devices: [short(2)] }), 2000);
+  assert.deepEqual(said(store), ["tight", "warn", "2.0 GiB VRAM left", "27.5 GiB RAM left"]);
+});
+
+test("steps are seen and not spoken", () => {
+  const store = after(snapshot());
+  store.runStarted("p", 0);
+  store.nodeStarted("3", "KSampler", 0);
+  const spoken = [1, 2, 3].map((step) => {
+    store.progressed(step, 20);
+    return statusOf(store.view).spoken;
+  });
+  assert.deepEqual(spoken, ["Running KSampler", "Running KSampler", "Running KSampler"]);
+});
+
+test("another browser's prompt runs too, and the server's word ends one whose end was missed", () => {
+  const store = after(snapshot({ host: { running: true, flags: [], argv: [] } }));
+  assert.deepEqual(said(store).slice(0, 3), ["running", "off", "A prompt is running"]);
+  store.runStarted("p", 1000);
+  store.received(snapshot(), 2000);
+  assert.equal(said(store)[0], "fine");
+});
+
+test("a card that was read and is not any more is lost; the rest goes on, and it comes back", () => {
+  const gone = card({ total: 16 }, { reasons: { device: "the NVIDIA driver does not answer; it is asked again" } });
+  const store = after(snapshot(), snapshot({ devices: [gone] }));
+  assert.deepEqual(said(store), ["lost", "warn", "GPU 0 stopped answering", `at ${clockSeconds(1)}; RAM is still read`]);
+  store.received(snapshot({ devices: [gone] }), 60_000);
+  assert.equal(store.view.devices[0].lostSince, 1000, "since when it is lost, not since when it was last asked");
+  store.received(snapshot(), 61_000);
+  assert.deepEqual([said(store)[0], store.view.devices[0].lost], ["fine", false]);
+});
+
+test("a card without a driver to ask was never there to be lost", () => {
+  const never = card({ total: 16 }, { reasons: { device: "the Python package nvidia-ml-py is not installed" } });
+  assert.equal(said(after(snapshot({ devices: [never] })))[0], "fine");
+  const off = card({ total: 16 }, { reasons: { device: "the driver has lost the card" } });
+  assert.equal(said(after(snapshot({ devices: [off] })))[0], "lost");
+});
+
+test("the peak is kept until it is reset", () => {
+  const store = after(snapshot({ devices: [short(1)] }), snapshot({ devices: [short(9)] }));
+  assert.equal(store.view.devices[0].peak, gib(15));
+  store.resetPeak("GPU-0");
+  assert.equal(store.view.devices[0].peak, gib(7));
+  store.received(snapshot({ devices: [short(8)] }), 5000);
+  assert.equal(store.view.devices[0].peak, gib(8));
+});
+
+test("dismissed warnings come from the setting, whatever is in it", () => {
+  assert.deepEqual(make({ "Headroom.IgnoredRules": ["a", "b"] }).view.ignored, ["a", "b"]);
+  assert.deepEqual(make({ "Headroom.IgnoredRules": "a" }).view.ignored, []);
+});
+
+test("a sample of the history adds up to what is held", () => {
+  const store = after(snapshot());
+  const [sample] = store.view.history.view("minutes", 0).samples;
+  const { held, weights, working, other } = sample.devices["GPU-0"];
+  assert.equal(weights + working + other, held);
+  assert.equal(sample.ram.own, ROOMY.own_bytes);
+});
+
+test("a program that comes and goes does not flicker", () => {
+  const steady = new SteadyPrograms();
+  const ollama = { name: "ollama", used_bytes: gib(2.1), pid: 7 };
+  const small = { name: "Xorg", used_bytes: gib(0.3), pid: 8 };
+  const seen = (programs) => steady.update(programs).map((one) => one.name);
+  assert.deepEqual([seen([ollama, small]), seen([ollama]), seen([ollama])], [[], [], ["ollama"]]);
+  for (let reading = 0; reading < 10; reading++) assert.deepEqual(seen([]), ["ollama"]);
+  assert.deepEqual(seen(null), []);
+  assert.deepEqual(seen([ollama]), [], "as new");
+});
+
+test("models of another card do not change what this one holds", () => {
+  const store = after(snapshot({ devices: [FULL, second], models: [model(13.3, 8.6), model(6.3, 6.3, { device: "cuda:1", id: "2" })] }));
+  assert.equal(plain(statusOf(store.view).detail), "15.1 GiB VRAM, 27.5 GiB RAM left");
+});
