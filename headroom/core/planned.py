@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
+from .budget import Stage
 from .component import Component
+from .needs import Models, Run, stages
 from .readings import WorkflowModel
 
 #: What a checkpoint can hold beside its diffusion model, and which the rules ask about.
 BESIDE = ("text encoder", "vae")
 FP8 = ("fp8_e4m3", "fp8_e5m2")
+
+
+@dataclass(frozen=True)
+class Given:
+    """A model as a person names it: what it brings, and its header where there is one."""
+
+    models: Sequence[WorkflowModel]
+    component: Component | None = None
+
+
+def loaded_in(given: Sequence[Given], run: Run | None = None) -> Sequence[WorkflowModel]:
+    """Everything that is given; with a run also the work beside the weights, and the VAE that goes with the model."""
+    found = [model for one in given for model in one.models]
+    return found if run is None else _with_work(found, [one.component for one in given if one.component], run)
 
 
 def planned(found: Component, kind: str | None = None, family: str | None = None) -> Sequence[WorkflowModel]:
@@ -32,8 +49,8 @@ def planned(found: Component, kind: str | None = None, family: str | None = None
         scaled=_scaled(found.format),
         dtype=found.format if found.formats else None,
     )
-    beside = [WorkflowModel(one, size_bytes=size) for one in BESIDE if own != one and (size := found.part_bytes(one))]
-    return (main, *beside)
+    parts = BESIDE if own == "diffusion" else ()
+    return (main, *(WorkflowModel(one, size_bytes=size) for one in parts if (size := found.part_bytes(one))))
 
 
 def _kind(kind: str) -> str:
@@ -43,3 +60,27 @@ def _kind(kind: str) -> str:
 def _scaled(stored: str) -> bool | None:
     """None for what is not fp8 at all."""
     return stored not in FP8 if stored.startswith("fp8") else None
+
+
+def _with_work(models: Sequence[WorkflowModel], files: Sequence[Component], run: Run) -> Sequence[WorkflowModel]:
+    of = {kind: [one for one in files if _kind(one.identity.kind) == kind] for kind in ("diffusion", *BESIDE)}
+    vae = next(iter(of["vae"]), None)
+    found = stages(Models(of["diffusion"], of["text encoder"], vae), run)
+    peaks = {role: [stage for other, stage in found if other == role] for role, _ in found}
+    done: list[WorkflowModel] = []
+    for model in models:
+        # A size without a file is in none of the stages; files come in the order in which they were given.
+        stage = peaks[model.kind].pop(0) if model.dtype is not None and peaks.get(model.kind) else None
+        done.append(model if stage is None else _peaks(model, stage))
+    decode = next(iter(peaks.get("vae", ())), None)
+    if decode is not None and decode.high_bytes is not None:
+        at = next((place for place, model in enumerate(done) if model.kind == "vae"), None)
+        if at is None:
+            done.append(_peaks(WorkflowModel("vae"), decode))
+        else:
+            done[at] = _peaks(done[at], decode)
+    return done
+
+
+def _peaks(model: WorkflowModel, stage: Stage) -> WorkflowModel:
+    return replace(model, peak_low_bytes=stage.low_bytes, peak_high_bytes=stage.high_bytes)

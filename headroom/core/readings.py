@@ -159,13 +159,16 @@ class Host:
 
 @dataclass(frozen=True)
 class WorkflowModel:
-    """What the open workflow will load."""
+    """What the open workflow will load, or what a person says that it will; from the files' headers."""
 
     kind: str
+    """As ``LoadedModel.kind``; other files (``lora``) by what they are."""
     family: str | None = None
     size_bytes: int | None = None
+    dtype: str | None = None
+    """What most of it is stored in, in the file: fp16, bf16, fp32, fp8_e4m3, Q4_K, ..."""
     peak_low_bytes: int | None = None
-    """Working memory beside its weights."""
+    """Working memory beside its weights; None until the size of the pictures is known too."""
     peak_high_bytes: int | None = None
     gguf: bool = False
     fp8: bool = False
@@ -178,8 +181,11 @@ class LastRun:
     """What the last run was measured to take."""
 
     peak_bytes: int | None = None
+    """Most that torch had allocated; None under dynamic VRAM, whose pages it does not count."""
     streamed_bytes: int | None = None
+    """Weights of the diffusion model that did not lie on the card at the end of a sampling: each step copied them."""
     spilled_bytes: int | None = None
+    """What surely lay in system memory (NVIDIA's driver for Windows): torch had more than the card has."""
     ram_growth_bytes_per_run: int | None = None
     finished: bool | None = None
     """False where the process ended in the middle of it."""
@@ -193,7 +199,7 @@ class LastRun:
     """Unix time of the last sign of it."""
     oom_kills_rose: bool | None = None
     finite_fp16_decode: bool | None = None
-    """A decode in fp16 came out finite in this session."""
+    """VAE Decode (Safe) has had a sound picture from a VAE in fp16 in this session; True or unknown."""
     error: str | None = None
     """Text of the error that it ended with."""
 

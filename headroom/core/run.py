@@ -174,6 +174,16 @@ class RunLog:
             self._open = None
 
 
+def spilled(peak_bytes: int | None, card_bytes: int | None) -> int | None:
+    """What of a run surely lay in system memory: torch had more than the card has (NVIDIA's driver for Windows).
+
+    None where that does not show: it may have spilled all the same, as other programs hold a part of the card.
+    """
+    if peak_bytes is None or card_bytes is None or peak_bytes <= card_bytes:
+        return None
+    return peak_bytes - card_bytes
+
+
 def ram_growth(held: Sequence[int]) -> int | None:
     """By how much this process grows with each run of the same workflow, in bytes; None before enough runs.
 

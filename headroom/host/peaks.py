@@ -36,6 +36,14 @@ class Peaks:
         return peak, None if peak == before else peak
 
 
+def capacity() -> int | None:
+    """All memory of torch's current device; None where no GPU is open."""
+    backend = _backend()
+    if backend is None:
+        return None
+    return int(backend.get_device_properties(backend.current_device()).total_memory)
+
+
 def _backend() -> Any:
     """torch's module of a GPU that is open; looking at another one could open it."""
     torch = sys.modules.get("torch")

@@ -129,6 +129,21 @@ def _own() -> int:
     return int(psutil.Process(os.getpid()).memory_info().rss)
 
 
+def private_bytes() -> int | None:
+    """RAM of this process that is not a mapped file's: those pages the system counts as available too.
+
+    None where the system does not tell them apart.
+    """
+    import psutil
+
+    try:
+        memory = psutil.Process(os.getpid()).memory_info()
+    except psutil.Error:
+        return None
+    shared = getattr(memory, "shared", None)
+    return None if shared is None else max(0, int(memory.rss - shared))
+
+
 def _pinned() -> int | None:
     """RAM that ComfyUI has pinned for its models; None without ComfyUI and on hosts that do not count it."""
     found = getattr(sys.modules.get("comfy.model_management"), "TOTAL_PINNED_MEMORY", None)

@@ -14,10 +14,10 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from ..core.run import GROWTH_RUNS, Run, RunLog, ram_growth
+from ..core.run import GROWTH_RUNS, Run, RunLog, ram_growth, spilled
 from . import failure as failures
 from . import runmarker
-from .peaks import Peaks
+from .peaks import Peaks, capacity
 from .prompt_hooks import guarded, listen
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 LEAST_SECONDS = 0.05
 """A node that ran for less is not asked for its memory: reading it takes some 20 microseconds."""
+SAMPLING_SECONDS = 1.0
+"""Only a node that ran for as long is asked how much of a model it had to copy: a sampler."""
 KEEP_SECONDS = 3600.0
 """A failure that nobody looked at for that long is no news."""
 
@@ -44,6 +46,7 @@ class Recorder:
         self._registry: Any = None
         self._types: frozenset[str] | None = None
         self._held: deque[int] = deque(maxlen=GROWTH_RUNS)
+        self._streamed: int | None = None
 
     # --- what is heard, on the thread that runs the prompt ---
 
@@ -52,7 +55,7 @@ class Recorder:
         self._watch.detach()
         with self._lock:
             self._log = RunLog(time.time(), time.perf_counter())
-            self._failure, self._resolved, self._registry = None, False, None
+            self._failure, self._resolved, self._registry, self._streamed = None, False, None, None
         self._watch.attach()
         self._peaks.restart()
 
@@ -82,8 +85,18 @@ class Recorder:
         whole, peak = self._peaks.read()
         if whole is not None:
             log.peak_bytes = max(whole, log.peak_bytes or 0)
-        if log.finish(node_id, now, peak) >= LEAST_SECONDS:
+        lasted = log.finish(node_id, now, peak)
+        if lasted >= LEAST_SECONDS:
             log.held(node_id, _ram())
+        if lasted >= SAMPLING_SECONDS:
+            self._look_at_models()
+
+    def _look_at_models(self) -> None:
+        from .loaded_models import streamed_bytes
+
+        found = streamed_bytes()
+        if found is not None:
+            self._streamed = max(found, self._streamed or 0)
 
     def failed(self, class_name: str, text: str) -> None:
         """A node has raised; models are still where they were."""
@@ -146,6 +159,9 @@ class Recorder:
         return replace(
             known,
             peak_bytes=None if _dynamic() else log.peak_bytes,
+            streamed_bytes=self._streamed,
+            spilled_bytes=spilled(log.peak_bytes, capacity()) if sys.platform == "win32" else None,
+            finite_fp16_decode=_finite_fp16_decode(),
             ram_growth_bytes_per_run=growth,
             error=self._failure.message if self._failure else None,
         )
@@ -197,6 +213,12 @@ def _handler_class() -> Any:
 
 def _dynamic() -> bool:
     return bool(getattr(sys.modules.get("comfy.memory_management"), "aimdo_enabled", False))
+
+
+def _finite_fp16_decode() -> bool | None:
+    """As VAE Decode (Safe) has seen it; True or not known. What was never imported has decoded nothing."""
+    ladder = sys.modules.get(f"{__name__.removesuffix('.host.recorder')}.tensors.decode.ladder")
+    return True if ladder is not None and ladder.SESSION.finite_fp16 else None
 
 
 @functools.cache

@@ -26,14 +26,14 @@ _taken_at = 0.0
 _processes = Processes()
 
 
-def take() -> Snapshot:
-    """Everything that can be read now, at most half a second old.
+def take(fresh: bool = False) -> Snapshot:
+    """Everything that can be read now; at most half a second old, or ``fresh``: read for this call.
 
     Takes some milliseconds, and up to two seconds where the NVIDIA driver hangs: never call it on the event loop.
     """
     global _last, _taken_at
     with _lock:
-        if _last is None or time.monotonic() - _taken_at >= KEEP_SECONDS:
+        if fresh or _last is None or time.monotonic() - _taken_at >= KEEP_SECONDS:
             _last = _read()
             _taken_at = time.monotonic()
         return _last

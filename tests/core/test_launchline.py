@@ -506,6 +506,25 @@ def test_the_rules_hold_for_a_stated_machine() -> None:
     assert advised("python main.py --cpu", replace(card, models=(wan, wan))) == []
 
 
+@pytest.mark.parametrize(
+    ("gpu", "expected"),
+    [
+        ("GTX 1080", ["fp8-upcast"]),
+        ("NVIDIA GeForce RTX 2060 SUPER", ["fp16-no-bf16-model", "fp8-upcast"]),
+        ("RTX 3060", ["fp16-no-bf16-model", "fp8-upcast"]),
+        ("NVIDIA GeForce RTX 4090 Laptop GPU", ["fp16-no-bf16-model"]),
+        ("something else", []),
+    ],
+)
+def test_a_card_s_generation_is_known_by_its_name(gpu: str, expected: list[str]) -> None:
+    """NAN-08: bf16 from Ampere on, fp8 from Ada on; on Pascal ComfyUI computes fp32 whatever is stored."""
+    qwen = WorkflowModel("diffusion", "QwenImage", 4 * GIB)
+    found = advised("python main.py --fp16-unet", Machine(24 * GIB, gpu=gpu, models=(qwen,)))
+    plain = replace(qwen, family="Flux", fp8=True, scaled=False)
+    found += advised("python main.py", Machine(12 * GIB, gpu=gpu, models=(plain,)))
+    assert found == expected
+
+
 def test_without_a_machine_flags_alone_are_judged() -> None:
     assert advised("python main.py --lowvram", Machine()) == ["lowvram-noop"]
     assert advised("python main.py --cpu --enable-dynamic-vram", Machine()) == ["cpu-enable-dynamic"]

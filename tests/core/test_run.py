@@ -111,6 +111,15 @@ def test_a_loop_that_goes_on_for_days_stays_small(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize(
+    ("peak", "card", "spilled"),
+    [(19 * GIB, 16 * GIB, 3 * GIB), (15 * GIB, 16 * GIB, None), (None, 16 * GIB, None), (19 * GIB, None, None)],
+)
+def test_more_than_the_card_has_lay_in_system_memory(peak: int | None, card: int | None, spilled: int | None):
+    """ComfyUI #5737: no error on Windows. Below the card's size nobody can tell, and unknown is not 0."""
+    assert run_module.spilled(peak, card) == spilled
+
+
+@pytest.mark.parametrize(
     ("held", "growth"),
     [
         ([10.0, 10.85, 11.7, 12.55, 13.4], 0.85),

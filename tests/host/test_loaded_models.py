@@ -115,6 +115,19 @@ def test_nothing_in_the_pack_walks_the_pages_of_a_card(pack: ModuleType):
     assert calls == []
 
 
+def test_the_pack_never_sets_up_comfy_aimdo_again(pack: ModuleType):
+    """FLAG-34, Windecay/ComfyUI-ReservedVRAM #5: a second init() resets what the host had set (pictures turn black)."""
+    import re
+    from pathlib import Path
+
+    root = Path(pack.__file__ or "").parent
+    sources = [path for folder in ("headroom", "nodes") for path in root.joinpath(folder).rglob("*.py")]
+    texts = {path.name: path.read_text("utf-8") for path in sources}
+    assert "comfy_aimdo" in "".join(texts.values()), "the pack reads its state"
+    setup = re.compile(r"(?:import|from) comfy_aimdo|\.(?:init|init_devices?|set_\w+|deinit)\(")
+    assert [name for name, text in texts.items() if "aimdo" in text and setup.search(text)] == []
+
+
 def test_low_residency_under_dynamic_vram_is_a_number_and_no_fault(loaded: ModuleType, monkeypatch: pytest.MonkeyPatch):
     """MEM-47, ComfyUI #14447: 3 of 13 GiB resident is what dynamic VRAM does when a run needs the card."""
     entries(monkeypatch, DynamicPatcher(linear(), [0, 0, 0], small=0))
@@ -169,16 +182,35 @@ def test_the_kind_is_what_a_model_can_do(loaded: ModuleType, monkeypatch: pytest
     assert loaded.read_models(running=False)[0][0].kind == kind
 
 
-def test_a_diffusion_model_has_its_family_and_both_dtypes(loaded: ModuleType, monkeypatch: pytest.MonkeyPatch):
+def diffusion() -> Any:
+    """A diffusion model of the host's own class."""
     import comfy.model_base
     import comfy.supported_models
 
-    model = object.__new__(comfy.model_base.BaseModel)
+    model: Any = object.__new__(comfy.model_base.BaseModel)
     torch.nn.Module.__init__(model)
     model.model_config = object.__new__(comfy.supported_models.ZImage)
     model.diffusion_model = linear(torch.bfloat16)
     model.diffusion_model.dtype = torch.bfloat16
     model.manual_cast_dtype = torch.float32
+    return model
+
+
+def test_what_every_step_copies_is_what_of_the_model_in_use_is_not_on_its_card(
+    loaded: ModuleType, monkeypatch: pytest.MonkeyPatch
+):
+    """8 MiB of which 3 are resident. A VAE, a model on the CPU and one that only waits are not copied by a step."""
+    waiting = Patcher(diffusion(), 0)
+    patchers = (Patcher(diffusion(), 3 * MIB), Patcher(linear(), 0), Patcher(diffusion(), 0, torch.device("cpu")))
+    *_, last = entries(monkeypatch, *patchers, waiting, in_use=True)
+    last.currently_used = False
+    assert loaded.streamed_bytes() == 5 * MIB
+    entries(monkeypatch, waiting, in_use=False)
+    assert loaded.streamed_bytes() is None
+
+
+def test_a_diffusion_model_has_its_family_and_both_dtypes(loaded: ModuleType, monkeypatch: pytest.MonkeyPatch):
+    model = diffusion()
     entries(monkeypatch, Patcher(model, 0, path=["C:\\models\\unet\\z.gguf", "second"]))
     (found,), _ = loaded.read_models(running=False)
     assert (found.kind, found.family, found.dtype, found.compute_dtype) == ("diffusion", "ZImage", "bf16", "fp32")

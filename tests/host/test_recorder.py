@@ -317,6 +317,36 @@ def test_the_last_run_has_the_error_and_the_markers_knowledge(recorder: Any, pac
     assert recorder.last_run(killed) == killed
 
 
+def test_what_a_sampling_copied_is_read_at_the_end_of_nodes_that_took_long(
+    recorder: Any, module: ModuleType, monkeypatch: pytest.MonkeyPatch, pack: ModuleType
+):
+    """Of two samplers the larger; a node of milliseconds is not asked, and the next run begins with nothing."""
+    marker = importlib.import_module(f"{pack.__name__}.headroom.core.readings").LastRun(finished=True)
+    models = importlib.import_module(f"{pack.__name__}.headroom.host.loaded_models")
+    copied = iter([5 * GIB, 3 * GIB, None])
+    monkeypatch.setattr(models, "streamed_bytes", lambda: next(copied))
+    ran(("1", nothing), ("3", nothing), ("4", nothing))
+    assert recorder.last_run(marker).streamed_bytes is None
+    monkeypatch.setattr(module, "SAMPLING_SECONDS", 0.0)
+    ran(("1", nothing), ("3", nothing), ("4", nothing))
+    assert recorder.last_run(marker).streamed_bytes == 5 * GIB
+    monkeypatch.setattr(module, "SAMPLING_SECONDS", 9.0)
+    ran(("3", nothing))
+    assert recorder.last_run(marker).streamed_bytes is None
+
+
+def test_a_sound_fp16_decode_is_known_once_there_was_one(
+    recorder: Any, pack: ModuleType, monkeypatch: pytest.MonkeyPatch
+):
+    """Without it the advice on `--fp16-vae` cannot be quiet."""
+    marker = importlib.import_module(f"{pack.__name__}.headroom.core.readings").LastRun(finished=True)
+    ladder = importlib.import_module(f"{pack.__name__}.headroom.tensors.decode.ladder")
+    for seen, said in ((False, None), (True, True)):
+        monkeypatch.setattr(ladder.SESSION, "finite_fp16", seen)
+        ran(("4", nothing))
+        assert recorder.last_run(marker).finite_fp16_decode is said
+
+
 def test_growth_is_that_of_one_workflow(
     recorder: Any, module: ModuleType, monkeypatch: pytest.MonkeyPatch, pack: ModuleType
 ):
@@ -352,6 +382,12 @@ class Counter:
 
     def memory_stats_as_nested_dict(self) -> Any:
         return {"allocated_bytes": {"all": {"current": self.allocated, "peak": self.peak}}}
+
+    def current_device(self) -> int:
+        return 0
+
+    def get_device_properties(self, index: int) -> Any:
+        return SimpleNamespace(total_memory=16 * GIB)
 
     def reset_peak_memory_stats(self) -> None:
         self.resets += 1
@@ -410,6 +446,17 @@ def test_under_dynamic_vram_torchs_peak_is_not_the_runs(
     assert recorder.last_run(readings.LastRun(finished=True)).peak_bytes == 8 * GIB
     monkeypatch.setattr(sys.modules["comfy.memory_management"], "aimdo_enabled", True)
     assert recorder.last_run(readings.LastRun(finished=True)).peak_bytes is None
+
+
+@pytest.mark.parametrize(("platform", "spilled"), [("win32", GIB), ("linux", None)])
+def test_a_driver_that_spills_without_an_error_shows_in_torchs_peak(
+    recorder: Any, counter: Counter, pack: ModuleType, monkeypatch: pytest.MonkeyPatch, platform: str, spilled: int
+):
+    """ComfyUI #5737, #4693: on Windows torch gets more than the card has. 2 held and 15 more, on a card of 16."""
+    marker = importlib.import_module(f"{pack.__name__}.headroom.core.readings").LastRun(finished=True)
+    ran(("3", counter.takes(15 * GIB)))
+    monkeypatch.setattr(sys, "platform", platform)
+    assert recorder.last_run(marker).spilled_bytes == spilled
 
 
 def test_without_an_open_gpu_torch_is_not_asked(module: ModuleType, monkeypatch: pytest.MonkeyPatch):

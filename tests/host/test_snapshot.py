@@ -37,6 +37,7 @@ def snapshot(pack: ModuleType, devices: ModuleType, monkeypatch: pytest.MonkeyPa
 
 
 def test_several_askers_share_one(snapshot: ModuleType, monkeypatch: pytest.MonkeyPatch):
+    """MEM-08, Crystools #171, #254: a monitor that itself raised the load of the GPU by 30 to 60 %."""
     reads = []
     whole = snapshot._read
     monkeypatch.setattr(snapshot, "_read", lambda: reads.append(1) or time.sleep(0.1) or whole())
@@ -122,13 +123,16 @@ class Process:
     """A process as psutil shows it."""
 
     def __init__(self, pid: int, words: list[str], folder: Path, parent: int = 1) -> None:
-        self.pid, self.info, self._folder, self._parent = pid, {"cmdline": words}, folder, parent
-
-    def ppid(self) -> int:
-        return self._parent
+        self.pid, self.info, self._folder = pid, {"cmdline": words, "ppid": parent}, folder
 
     def cwd(self) -> str:
         return str(self._folder)
+
+
+def comfyui(folder: Path) -> None:
+    """The two files that ComfyUI is known by."""
+    for name in ("main.py", "comfyui_version.py"):
+        (folder / name).write_text("")
 
 
 @pytest.fixture
@@ -145,7 +149,7 @@ def count(pack: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_a_second_comfyui_is_found_by_its_folder(count: Any, tmp_path: Path):
     """MEM-44, ComfyUI #3292: two instances double RAM."""
-    (tmp_path / "comfyui_version.py").write_text("")
+    comfyui(tmp_path)
     elsewhere = tmp_path / "other"
     elsewhere.mkdir()
     assert count(Process(4200001, ["python", "main.py", "--port", "8189"], tmp_path)) == 1
@@ -155,14 +159,14 @@ def test_a_second_comfyui_is_found_by_its_folder(count: Any, tmp_path: Path):
 
 
 def test_this_process_and_its_family_are_none(count: Any, tmp_path: Path):
-    (tmp_path / "comfyui_version.py").write_text("")
+    comfyui(tmp_path)
     own = [Process(pid, ["python", "main.py"], tmp_path) for pid in (os.getpid(), os.getppid())]
     assert count(*own) == 0
 
 
 def test_on_windows_a_virtual_environments_python_is_not_counted_twice(count: Any, tmp_path: Path):
     """Its python.exe starts the real one with the same words."""
-    (tmp_path / "comfyui_version.py").write_text("")
+    comfyui(tmp_path)
     outer = Process(4200001, ["venv\\python.exe", "main.py"], tmp_path)
     inner = Process(4200002, ["python.exe", "main.py"], tmp_path, parent=4200001)
     assert count(outer, inner) == 1
@@ -170,9 +174,9 @@ def test_on_windows_a_virtual_environments_python_is_not_counted_twice(count: An
 
 def test_processes_are_not_counted_while_a_prompt_runs(pack: ModuleType, monkeypatch: pytest.MonkeyPatch):
     module = importlib.import_module(f"{pack.__name__}.headroom.host.processes")
-    monkeypatch.setattr(module, "_count", lambda: 3)
+    monkeypatch.setattr(module, "comfyuis", lambda **_: (None,) * 3)
     processes = module.Processes()
     assert processes.others(running=True) is None
     assert processes.others(running=False) == 3
-    monkeypatch.setattr(module, "_count", lambda: 4)
+    monkeypatch.setattr(module, "comfyuis", lambda **_: (None,) * 4)
     assert processes.others(running=False) == 3

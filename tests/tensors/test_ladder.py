@@ -615,6 +615,17 @@ def test_a_precision_that_worked_is_where_the_next_decode_starts():
     assert steps(go(ScriptedVae(), latent(1, 4, 16, 16), memory=memory)) == [("bf16, full frame", "finished")]
 
 
+def test_a_sound_picture_in_fp16_is_remembered_until_one_is_not():
+    """The advice on `--fp16-vae` is quiet then: a header does not tell the fixed SDXL VAE from the original."""
+    vae, memory = ScriptedVae(dtype=FP16), LadderMemory()
+    go(vae, latent(1, 4, 16, 16), memory=memory)
+    assert memory.finite_fp16
+    go(ScriptedVae(), latent(1, 4, 16, 16), memory=memory)
+    assert memory.finite_fp16, "a VAE in bf16 says nothing about fp16"
+    go(ScriptedVae(nan_in({FP16}), dtype=FP16), latent(1, 4, 16, 16), memory=memory)
+    assert not memory.finite_fp16
+
+
 def test_a_tiling_is_kept_only_while_memory_is_as_short_as_it_was():
     """One bad moment must not degrade a whole session."""
     vae, memory = ScriptedVae(out_of_memory(63 * 63)), LadderMemory()

@@ -140,7 +140,7 @@ RULES = (
             "fp32 and the text encoder on the CPU."
         ),
         fix="If fp32 is what the card needs, leave out {second} instead.",
-        check='The log says "model weight dtype" with "manual cast: None".',
+        check='On a card the log says "model weight dtype" with "manual cast: None".',
         source="comfy/model_management.py 0.30.0, unet_dtype and unet_manual_cast",
         remove=("--force-fp32",),
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..readings import WorkflowModel
 from .contradictions import RESIDENT
 from .fit import WEIGHTS_SHARE, forced_dtype, has_fp8_compute, working_bytes
 from .rule import Params, Rule, Wording
@@ -60,7 +61,7 @@ def _fp32_doubles(view: View) -> Params | None:
     if forced is None or forced.dtype != "fp32" or view.gpu is None or view.card_bytes is None:
         return None
     sizes = [model.size_bytes for model in view.loaded("diffusion") if model.dtype == "fp32" and model.size_bytes]
-    plain = [model for model in view.planned("diffusion") if not model.gguf and not model.fp8]
+    plain = [model for model in view.planned("diffusion") if _is_16_bit(model)]
     sizes += [2 * model.size_bytes for model in plain if model.size_bytes]
     least = INFERENCE_BYTES + max(0, view.reserve_bytes)
     if not sizes or not max(sizes) // 2 + least <= view.card_bytes < max(sizes) + least:
@@ -68,6 +69,11 @@ def _fp32_doubles(view: View) -> Params | None:
     params = {"flag": forced.flag, "before_bytes": max(sizes) // 2, "after_bytes": max(sizes)}
     variant = {"variant": "text-encoder"} if forced.flag == "--force-fp32" else {}
     return {**params, "card_bytes": view.card_bytes, **variant}
+
+
+def _is_16_bit(model: WorkflowModel) -> bool:
+    """Where the file was not read, a model that is nothing else."""
+    return not model.gguf and not model.fp8 and model.dtype in {None, "fp16", "bf16"}
 
 
 def _fp8_upcast(view: View) -> Params | None:

@@ -55,11 +55,14 @@ def _sage(view: View) -> Params | None:
         return None
     if "QwenImage" in view.families:
         return {"family": "Qwen-Image"}
-    for model in view.loaded("diffusion"):
-        wan = (model.family or model.class_name).upper().startswith("WAN")
-        if wan and (model.dtype or "").startswith("fp8") and model.quantised is False:
-            return {"family": "Wan in unscaled fp8"}
-    return None
+    loaded = [
+        model.family or model.class_name
+        for model in view.loaded("diffusion")
+        if (model.dtype or "").startswith("fp8") and model.quantised is False
+    ]
+    files = [model.family or "" for model in view.planned("diffusion") if model.fp8 and model.scaled is False]
+    unscaled = any(family.upper().startswith("WAN") for family in (*loaded, *files))
+    return {"family": "Wan in unscaled fp8"} if unscaled else None
 
 
 def _xformers(view: View) -> Params | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 from ..flags.advice import Advice, Change
 from ..flags.contradictions import RESIDENT
@@ -14,8 +14,8 @@ from ..flags.parsing import Fault, Reading, read
 from ..flags.versions import Table, history, parse_version
 from ..flags.wording import code, fill, joined
 from . import a1111
-from .line import LaunchLine
-from .rewrite import Edit, command
+from .line import Edit, LaunchLine
+from .rewrite import command
 from .texts import TEXTS
 
 #: Flags that may stand several times.
@@ -24,29 +24,43 @@ _DASHES = re.compile(r"\A[-\u2010-\u2015\u2212]+")
 _NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)?")
 
 
+class Finding(NamedTuple):
+    """Something to say about a line, and what would change in it; no edits where that is for the person to decide."""
+
+    advice: Advice
+    edits: Sequence[Edit] = ()
+
+
 def check(line: LaunchLine, table: Table) -> tuple[Advice, ...]:
     """Every fault of the arguments, of their places and of their spelling, the worst first.
 
     Args:
         table: the flags of the version, from ``table_for``, or ``table_of`` ComfyUI's own parser.
     """
+    return tuple(found.advice for found in faults(line, table))
+
+
+def faults(line: LaunchLine, table: Table) -> tuple[Finding, ...]:
+    """The same with the edits that each stands for."""
     reading = read(line.argv, table)
     found = [_of_fault(line, table, fault) for fault in reading.faults]
     found += _strays(line, table)
     found += _blanks(line)
     found += _short_forms(line, table, reading)
     found += _repeated(line, table, reading)
-    return tuple(sorted(found, key=lambda advice: advice.rank))
+    return tuple(sorted(found, key=lambda one: one.advice.rank))
 
 
 def finding(
     line: LaunchLine, key: str, params: dict[str, Any], edits: list[Edit] | None = None, version: str = ""
-) -> Advice:
+) -> Finding:
     """One finding; variants of an id (``unknown-flag-near``) share it."""
     text = TEXTS[key]
     words = {**params, "comfyui": f"ComfyUI {version}" if version else "this ComfyUI"}
+    # As it was typed, also where it is no flag.
+    words |= {name: code(params[name]) for name in ("word", "name") if name in params}
     rule_id = next(name for name in (key.rpartition("-")[0], key) if name in TEXTS)
-    return Advice(
+    advice = Advice(
         id=rule_id,
         severity=text.severity,
         rank=text.rank,
@@ -59,9 +73,10 @@ def finding(
         params={**params, "removed": [], "added": []},
         change=Change(),
     )
+    return Finding(advice, tuple(edits or ()))
 
 
-def _of_fault(line: LaunchLine, table: Table, fault: Fault) -> Advice:
+def _of_fault(line: LaunchLine, table: Table, fault: Fault) -> Finding:
     if fault.kind == "unknown":
         return _unknown(line, table, fault)
     if fault.kind == "group":
@@ -75,7 +90,7 @@ def _of_fault(line: LaunchLine, table: Table, fault: Fault) -> Advice:
     return finding(line, fault.kind, {"flag": fault.flag, "word": fault.word})
 
 
-def _refused(line: LaunchLine, table: Table, fault: Fault) -> Advice:
+def _refused(line: LaunchLine, table: Table, fault: Fault) -> Finding:
     """Of the two the one goes that keeps a whole model on the card, else the second."""
     first = fault.others[0]
     out, stays = (first, fault.flag) if first in RESIDENT else (fault.flag, first)
@@ -83,7 +98,7 @@ def _refused(line: LaunchLine, table: Table, fault: Fault) -> Advice:
     return finding(line, "refused-group", {"flag": out, "other": stays}, edits)
 
 
-def _bad_value(line: LaunchLine, table: Table, fault: Fault) -> Advice:
+def _bad_value(line: LaunchLine, table: Table, fault: Fault) -> Finding:
     row, number = table.options[fault.flag], _NUMBER.match(fault.word)
     if fault.others:
         wanted = joined([code(choice) for choice in fault.others]).replace(" and ", " or ")
@@ -99,7 +114,7 @@ def _bad_value(line: LaunchLine, table: Table, fault: Fault) -> Advice:
     return finding(line, "bad-value", {"flag": fault.flag, "word": fault.word, "wanted": wanted})
 
 
-def _unknown(line: LaunchLine, table: Table, fault: Fault) -> Advice:
+def _unknown(line: LaunchLine, table: Table, fault: Fault) -> Finding:
     name, equals, value = fault.word.partition("=")
     flag = "--" + _DASHES.sub("", name)
     takes_value = flag in a1111.WITH_VALUE and not equals and fault.at + 1 < len(line.argv)
@@ -142,7 +157,7 @@ def nearest(word: str, table: Table) -> str | None:
     return plain[close[0]] if close else None
 
 
-def _strays(line: LaunchLine, table: Table) -> Iterator[Advice]:
+def _strays(line: LaunchLine, table: Table) -> Iterator[Finding]:
     for stray in line.strays:
         words = tuple(word.value for word in stray.words)
         flags = [word for word in words if word.startswith("--")]
@@ -153,13 +168,13 @@ def _strays(line: LaunchLine, table: Table) -> Iterator[Advice]:
         yield finding(line, key, {"flags": flags or list(words[:1]), "line": stray.line}, edits)
 
 
-def _blanks(line: LaunchLine) -> Iterator[Advice]:
+def _blanks(line: LaunchLine) -> Iterator[Finding]:
     mark = {"bat": "^", "powershell": "`"}.get(line.kind, "\\")
     for number in line.broken:
         yield finding(line, "continuation-blank", {"line": number, "mark": mark})
 
 
-def _short_forms(line: LaunchLine, table: Table, reading: Reading) -> Iterator[Advice]:
+def _short_forms(line: LaunchLine, table: Table, reading: Reading) -> Iterator[Finding]:
     for use in reading.uses:
         if use.given != use.flag and use.given not in table.options:
             word = line.argv[use.start].replace(use.given, use.flag, 1)
@@ -168,7 +183,7 @@ def _short_forms(line: LaunchLine, table: Table, reading: Reading) -> Iterator[A
             )
 
 
-def _repeated(line: LaunchLine, table: Table, reading: Reading) -> Iterator[Advice]:
+def _repeated(line: LaunchLine, table: Table, reading: Reading) -> Iterator[Finding]:
     for flag in dict.fromkeys(use.flag for use in reading.uses):
         uses = [use for use in reading.uses if use.flag == flag]
         if len(uses) > 1 and flag not in REPEATABLE:

@@ -28,7 +28,7 @@ class LaunchLine:
 
     text: str
     kind: str
-    """``shell``, ``bat``, ``powershell``, ``systemd``, ``docker``, ``flags`` (arguments alone)."""
+    """``shell``, ``bat``, ``powershell``, ``systemd``, ``docker``, ``compose``, ``flags`` (arguments alone)."""
     program: Sequence[Word]
     """The words before the arguments; empty where only flags were given."""
     words: Sequence[Word]
@@ -41,8 +41,10 @@ class LaunchLine:
     memory_limit: str | None = None
     """As written: ``24g``, ``80%``."""
     memory_limit_name: str = ""
-    """``MemoryMax``, ``--memory``."""
+    """``MemoryMax``, ``--memory``, ``mem_limit``."""
     windows: bool = False
+    listed: str = ""
+    """Each argument is an item of a list in YAML: ``block`` or ``flow``; "" where the line is one text."""
     suffix: str = ""
     """The file's, with its dot; empty for a line."""
 
@@ -50,3 +52,12 @@ class LaunchLine:
     def argv(self) -> list[str]:
         """The arguments as ComfyUI gets them."""
         return [word.value for word in self.words]
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Arguments ``start`` to ``stop`` of a line become other words; ``stop`` equal to ``start`` puts them in."""
+
+    start: int
+    stop: int
+    words: tuple[str, ...] = ()

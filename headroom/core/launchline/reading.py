@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from . import docker, systemd
+from . import compose, docker, systemd
 from .line import LaunchLine, LaunchLineError, Stray
 from .shell import PosixLexer
 from .windows import CmdLexer, PowerShellLexer, variables_of, without_comments
@@ -17,6 +17,7 @@ KINDS = {
     ".ps1": "powershell",
     ".service": "systemd",
     ".conf": "systemd",
+    **dict.fromkeys((".yml", ".yaml"), "compose"),
 }
 _WINDOWS = re.compile(
     r"%~|%\w+%|[\\/]python\.exe|\.exe\b|\\main\.py|^\s*@?echo off|\^[ \t]*$", re.IGNORECASE | re.MULTILINE
@@ -49,14 +50,17 @@ def read_line(text: str, suffix: str = "") -> LaunchLine:
     """The start of ComfyUI in a text.
 
     Args:
-        text: a command line, or what a .bat, .ps1, .sh or .service file holds.
+        text: a command line, or what a .bat, .ps1, .sh, .service or compose file holds.
         suffix: the file's, with its dot; empty for a line.
 
     Raises:
         LaunchLineError: nothing in it starts ComfyUI; says what was looked for.
     """
     kind = KINDS.get(suffix.lower()) or ("shell" if suffix else _kind_of(text))
-    line = _read_unit(text) if kind == "systemd" else _read_commands(text, kind)
+    if kind == "systemd":
+        line = _read_unit(text)
+    else:
+        line = _read_compose(text) if kind == "compose" else _read_commands(text, kind)
     return replace(line, suffix=suffix)
 
 
@@ -73,6 +77,8 @@ def _read_commands(text: str, kind: str) -> LaunchLine:
 def _kind_of(text: str) -> str:
     if _UNIT.search(text):
         return "systemd"
+    if compose.COMPOSE.search(text):
+        return "compose"
     return "bat" if _WINDOWS.search(text) else "shell"
 
 
@@ -155,6 +161,21 @@ def _stray_of_unit(text: str, start: int, stop: int) -> Stray:
     return Stray(words, line_number(text, start))
 
 
+def _read_compose(text: str) -> LaunchLine:
+    service = next(iter(compose.services(text)), None)
+    if service is None:
+        raise LaunchLineError("No service of this compose file is ComfyUI: none names main.py, and none is called so.")
+    line = _from_command(text, "compose", service.command)
+    if line is None:
+        flags = [word for word in service.command if _FLAG.match(word.value)]
+        line = _line(text, "compose", (), flags or service.flags, windows=False)
+    limit = service.memory
+    named = {"memory_limit": limit[1], "memory_limit_name": limit[0]} if limit else {}
+    # Only the words of the command can be items of a list.
+    listed = service.listed if line.words and line.words[0] in service.command else ""
+    return replace(line, kind="compose", listed=listed, **named)
+
+
 def _line(text: str, kind: str, program: Sequence[Word], words: Sequence[Word], windows: bool) -> LaunchLine:
     known = [word for word in words if not word.open]
     unknown = [word for word in words if word.open]
@@ -183,4 +204,7 @@ def _nothing_found(commands: Sequence[Sequence[Word]]) -> str:
     names = {base_name(word.value) for words in commands for word in words}
     if names & OTHER_UIS:
         return "This starts AUTOMATIC1111 or one of its relatives, not ComfyUI."
-    return "Nothing here starts ComfyUI: no command names main.py, and there is no `docker run` and no `comfy launch`."
+    return (
+        "Nothing here starts ComfyUI: no command names main.py, and there is no `docker run`, no `comfy launch` and no "
+        "compose file. For `docker compose up` name its file."
+    )

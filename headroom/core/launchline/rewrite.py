@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ..flags.advice import Change
 from ..flags.parsing import Reading
 from ..flags.startline import quoted
-from .line import LaunchLine, LaunchLineError
+from .items import as_items
+from .line import Edit, LaunchLine, LaunchLineError
 from .reading import read_line
 from .words import Word
-
-
-@dataclass(frozen=True)
-class Edit:
-    """Arguments ``start`` to ``stop`` of a line become other words; ``stop`` equal to ``start`` puts them in."""
-
-    start: int
-    stop: int
-    words: tuple[str, ...] = ()
 
 
 def edits_for(reading: Reading, change: Change) -> list[Edit]:
@@ -32,6 +24,8 @@ def edits_for(reading: Reading, change: Change) -> list[Edit]:
 
 def rewritten(line: LaunchLine, edits: Sequence[Edit]) -> str:
     """The whole text with the edits made."""
+    if line.listed:
+        return as_items(line, edits)
     text = line.text
     for edit in sorted(edits, key=lambda one: _place(line, one), reverse=True):
         added = " ".join(quoted(word, line.windows) for word in edit.words)
@@ -61,6 +55,9 @@ def _replace(text: str, first: Word, last: Word, added: str) -> str:
     continued = re.search(r"[ \t]*[\\^`]\r?\n\Z", before)
     if continued and re.match(r"[ \t]*(?:\r?\n|\Z)", text[stop:]):
         return before[: continued.start()] + text[stop:].lstrip(" \t")
+    blank = re.match(r"[ \t]*\r?\n", text[stop:])
+    if before.endswith("\n") and blank:
+        return before + text[stop + blank.end() :]  # in a folded text of YAML an empty line would end the command
     if not before or before.endswith("\n") or text[:start].endswith(("=", '"', "'")):
         return text[:start] + text[stop:].lstrip(" \t")
     return before + text[stop:]
@@ -71,6 +68,8 @@ def command(line: LaunchLine, edits: Sequence[Edit]) -> str:
 
     That happens where a word would need quotes that the text does not have, as in ``-e CLI_ARGS=--lowvram``.
     """
+    if not line.program and not line.words:
+        return ""  # a service of a compose file that says nothing about its start
     expected: list[str] = list(line.argv)
     for edit in sorted(edits, key=lambda one: one.start, reverse=True):
         expected[edit.start : edit.stop] = edit.words
@@ -79,11 +78,11 @@ def command(line: LaunchLine, edits: Sequence[Edit]) -> str:
         again = read_line(text, line.suffix)
     except LaunchLineError:
         return ""
-    return _command_alone(line, text) if again.argv == expected else ""
+    return command_alone(line, text) if again.argv == expected else ""
 
 
-def _command_alone(line: LaunchLine, text: str) -> str:
-    """A line as a whole, of a file the lines from the program to the last argument."""
+def command_alone(line: LaunchLine, text: str) -> str:
+    """Of a changed text what is to be pasted: a line as a whole, of a file the lines from program to last argument."""
     if "\n" not in line.text.strip():
         return text.strip()
     words = [*line.program, *line.words]
@@ -91,7 +90,7 @@ def _command_alone(line: LaunchLine, text: str) -> str:
     begin = line.text.rfind("\n", 0, first) + 1
     # Nothing before the command changes, so what stands behind it keeps its distance from the end.
     behind = len(line.text) - _end_of_line(line.text, max(word.stop for word in words))
-    return text[begin : len(text) - behind].strip()
+    return textwrap.dedent(text[begin : len(text) - behind]).strip()
 
 
 def _end_of_line(text: str, place: int) -> int:

@@ -19,6 +19,15 @@ _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?\s*\Z", re.IGNORECASE
 _FACTOR = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _AMD = re.compile(r"\b(?:AMD|Radeon|RX \d{4}|gfx\d+)\b", re.IGNORECASE)
 _INTEL = re.compile(r"\b(?:Intel|Arc)\b", re.IGNORECASE)
+#: NVIDIA's compute capability by the generation in a card's name (developer.nvidia.com/cuda-gpus).
+_GENERATIONS = (
+    (re.compile(r"GTX 9\d\d\b"), (5, 2)),
+    (re.compile(r"GTX 10\d\d\b"), (6, 1)),
+    (re.compile(r"GTX 16\d\d\b|RTX 20\d\d\b|TITAN RTX"), (7, 5)),
+    (re.compile(r"RTX 30\d\d\b|RTX A\d{4}\b"), (8, 6)),
+    (re.compile(r"RTX 40\d\d\b|RTX \d000 Ada"), (8, 9)),
+    (re.compile(r"RTX 50\d\d\b|RTX PRO \d000"), (12, 0)),
+)
 _APPLE = re.compile(r"\b(?:Apple|M[1-9])\b")
 
 
@@ -61,7 +70,7 @@ def snapshot_of(line: LaunchLine, reading: Reading, table: Table, machine: Machi
         args=reading.args,
         known_flags=table.flags,
         dynamic_vram=dynamic,
-        platform="windows" if line.windows and line.kind != "docker" else "linux",
+        platform="windows" if line.windows and line.kind not in {"docker", "compose"} else "linux",
         reads_memory_limit=_reads_limit(table) if limit is not None else None,
     )
     ram = Ram(
@@ -95,7 +104,10 @@ def _devices(machine: Machine, reading: Reading) -> tuple[Device, ...]:
     if machine.vram_bytes is None and machine.gpu is None:
         return ()
     kind = "directml" if "--directml" in reading.flags else machine.kind
-    return (Device(0, machine.gpu or "the card", kind, total_bytes=machine.vram_bytes, unified=kind == "mps"),)
+    name = machine.gpu or "the card"
+    known = (capability for pattern, capability in _GENERATIONS if kind == "cuda" and pattern.search(name))
+    capability = next(known, None)
+    return (Device(0, name, kind, total_bytes=machine.vram_bytes, unified=kind == "mps", capability=capability),)
 
 
 def limit_finding(line: LaunchLine, machine: Machine) -> Advice | None:
@@ -105,7 +117,7 @@ def limit_finding(line: LaunchLine, machine: Machine) -> Advice | None:
     if limit is None or not need or limit >= need + GIB:
         return None
     params = {"name": line.memory_limit_name, "limit_bytes": limit, "need_bytes": need}
-    return finding(line, "memory-limit-low", params)
+    return finding(line, "memory-limit-low", params).advice
 
 
 def assumptions(line: LaunchLine, table: Table, machine: Machine) -> list[str]:
@@ -115,6 +127,8 @@ def assumptions(line: LaunchLine, table: Table, machine: Machine) -> list[str]:
         found.append("an NVIDIA card, and torch 2.8 or newer")
     if not table.exact:
         found.append(f"the flags of the version read that is nearest to {table.version}")
+    if machine.models and not any(model.peak_high_bytes for model in machine.models):
+        found.append("a run that takes little beside its weights, as no `--size` is given")
     if line.unknown:
         found.append("nothing about " + ", ".join(f"`{word.value}`" for word in line.unknown))
     return found

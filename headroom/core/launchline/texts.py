@@ -23,14 +23,14 @@ class Text:
 _REFUSED = "ComfyUI's parser refuses it, so ComfyUI does not start at all."
 
 TEXTS = {
-    "unknown-flag": Text("problem", 1, "`{word}` is no flag of {comfyui}", _REFUSED, "Leave it out."),
+    "unknown-flag": Text("problem", 1, "{word} is no flag of {comfyui}", _REFUSED, "Leave it out."),
     "unknown-flag-near": Text(
-        "problem", 1, "`{word}` is no flag of {comfyui}; the nearest is {near}", _REFUSED, "Write {near}."
+        "problem", 1, "{word} is no flag of {comfyui}; the nearest is {near}", _REFUSED, "Write {near}."
     ),
     "unknown-flag-resident": Text(
         "problem",
         1,
-        "`{word}` is no flag of {comfyui}; the nearest is {near}",
+        "{word} is no flag of {comfyui}; the nearest is {near}",
         _REFUSED + " {near} itself switches dynamic VRAM off, and a model larger than the card then fails.",
         "Leave it out.",
         source="ComfyUI #14340; comfy/cli_args.py",
@@ -76,22 +76,22 @@ TEXTS = {
     "ambiguous-flag": Text(
         "problem",
         5,
-        "`{word}` can mean {others}",
+        "{word} can mean {others}",
         "A short form must fit one flag only. " + _REFUSED,
         "Write it in full.",
     ),
     "no-value": Text(
         "problem", 6, "{flag} stands without its value", _REFUSED, "Add the value, or leave the flag out."
     ),
-    "bad-value": Text("problem", 6, "{flag} does not take `{word}`", _REFUSED, "Write {wanted}."),
+    "bad-value": Text("problem", 6, "{flag} does not take {word}", _REFUSED, "Write {wanted}."),
     "takes-no-value": Text(
-        "problem", 6, "{flag} takes no value, and `{word}` was given", _REFUSED, "Leave the value out."
+        "problem", 6, "{flag} takes no value, and {word} was given", _REFUSED, "Leave the value out."
     ),
     "too-many": Text("problem", 6, "{flag} takes two values at most", _REFUSED, "Leave out all but two."),
     "extra-word": Text(
         "problem",
         7,
-        "`{word}` belongs to no flag",
+        "{word} belongs to no flag",
         _REFUSED,
         "Leave it out; a path with blanks needs quotes.",
     ),
@@ -125,7 +125,7 @@ TEXTS = {
     "memory-limit-low": Text(
         "problem",
         57,
-        "`{name}` allows {limit_bytes}, and the models take {need_bytes}",
+        "{name} allows {limit_bytes}, and the models take {need_bytes}",
         "What a process holds beyond its limit ends it (exit code 137), also while the machine has RAM to spare.",
         "Raise the limit above {need_bytes}, with room for pictures and caches.",
         "Every model loads, and ComfyUI runs on.",
@@ -134,7 +134,7 @@ TEXTS = {
     "short-flag": Text(
         "info",
         700,
-        "`{word}` is short for {flag}",
+        "{word} is short for {flag}",
         "It works while it fits one flag only: `--high` stopped doing so when `--high-ram` came.",
         "Write {flag}.",
         "What ComfyUI does stays as it was.",

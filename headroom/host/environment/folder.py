@@ -11,6 +11,7 @@ from pathlib import Path
 from ...core.environment.readings import ComfyUI
 from ...core.environment.requirements import Requirement, read_requirements
 from ...core.errors import HeadroomError
+from ..processes import is_comfyui
 
 MOST_BYTES = 2**20
 #: Where installers put ComfyUI's Python, from its folder.
@@ -46,11 +47,6 @@ def read(folder: Path, origin: str) -> ComfyUI:
         own_python=any(_is_this(environment) for _, environment in pythons) if pythons else None,
         pack=Path(__file__).absolute().parents[3].name,
     )
-
-
-def is_comfyui(folder: Path) -> bool:
-    """It has ComfyUI's files."""
-    return (folder / "main.py").is_file() and (folder / "comfyui_version.py").is_file()
 
 
 def version_of(folder: Path) -> str | None:

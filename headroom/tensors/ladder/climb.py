@@ -204,6 +204,9 @@ class _Climb:
         """Keeps what worked after something else did not."""
         assert self.last is not None
         lesson, at = memory.get(self.vae), self.last
+        in_fp16 = {attempt.outcome for attempt in self.attempts if attempt.dtype == "fp16"}
+        if in_fp16 & {"finished", "not finite"}:
+            memory.finite_fp16 = "not finite" not in in_fp16
         outcomes = {attempt.outcome for attempt in self.attempts}
         if "not finite" in outcomes and at.dtype != self.vae.vae_dtype and not at.on_cpu:
             lesson = replace(lesson, dtype=at.dtype, from_dtype=self.vae.vae_dtype)

@@ -36,6 +36,8 @@ class LadderMemory:
     def __init__(self) -> None:
         self._by_file: dict[Hashable, Lesson] = {}
         self._by_module: weakref.WeakKeyDictionary[Any, Lesson] = weakref.WeakKeyDictionary()
+        self.finite_fp16 = False
+        """The last time that a VAE in fp16 was tried to the end, all of it was finite."""
 
     def get(self, vae: Any) -> Lesson:
         """The lesson about this VAE; an empty one if there is none."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,7 +32,7 @@ from flag_cases import (
 )
 
 from headroom.core.flags import Advice, advise
-from headroom.core.readings import Failure, LastRun, LoadedModel, Program, Snapshot, WorkflowModel
+from headroom.core.readings import Device, Failure, LastRun, LoadedModel, Program, Snapshot, WorkflowModel
 
 
 def ids(snapshot: Snapshot) -> list[str]:
@@ -73,6 +74,25 @@ def test_on_the_cpu_exactly_the_rules_that_fit(argv: str, expected: list[str]) -
 def test_a_card_that_comfyui_does_not_use_brings_no_rule() -> None:
     """``--cpu`` on a machine with a card, should the readings list it all the same."""
     assert ids(snap("--cpu --force-fp16 --reserve-vram 99", devices=(GTX_1660,), models=(KL_VAE,))) == []
+
+
+@pytest.mark.parametrize(
+    ("device", "host"),
+    [
+        (replace(RX_7900, total_bytes=8 * GIB), {"platform": "linux"}),
+        (replace(RX_7900, driver=None), {"platform": "windows"}),
+        (replace(RTX_4080, name="Intel(R) Arc(TM) B580", kind="xpu", capability=None), {"platform": "linux"}),
+        (replace(SPARK, name="Apple GPU", kind="mps", capability=None), {"platform": "macos"}),
+        (Device(0, "AMD Radeon RX 580", "directml"), {"platform": "windows"}),
+        (replace(SPARK, programs=(Program("ollama", 40 * GIB, 7),)), {"platform": "linux", "dynamic_vram": True}),
+        (replace(RTX_4080, mig_slice=True, total_bytes=10 * GIB), {"platform": "linux", "dynamic_vram": True}),
+    ],
+    ids=["AMD", "AMD on Windows", "Intel", "Apple", "DirectML", "unified NVIDIA", "a part of a card"],
+)
+def test_other_makes_as_they_come_get_no_advice(device: Device, host: dict[str, Any]) -> None:
+    """Dynamic VRAM is off there without anybody's fault, and what is unknown of the device brings nothing."""
+    parts = {"devices": (device,), "dynamic_vram": False, "versions": {"torch": "2.9.0"}, "models": (SDXL, KL_VAE)}
+    assert ids(snap(**(parts | host))) == []
 
 
 # --- launch flags ---

@@ -205,6 +205,15 @@ def test_a_reading_that_is_unknown_never_breaks_a_rule_nor_brings_another(rule: 
         assert found <= before, found - before
 
 
+#: Quiet in a running ComfyUI for as long as nothing reads the open workflow; ``headroom flags --models`` brings them.
+WAIT_FOR_THE_WORKFLOW = {"ram-switch", "fp8-upcast", "cpu-vae-slow"}
+
+
+def test_which_rules_wait_for_the_open_workflow() -> None:
+    waiting = {rule for rule, case in CASES.items() if rule not in ids(replace(case.brings, workflow_models=None))}
+    assert waiting == WAIT_FOR_THE_WORKFLOW
+
+
 @pytest.mark.parametrize("rule", CASES)
 def test_a_rule_needs_what_it_is_about(rule: str) -> None:
     """Without devices, models, RAM and run, only what the flags alone say is left."""
