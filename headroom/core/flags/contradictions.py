@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from ..cause_table import FP16_OVERFLOWS
 from .advice import Severity
+from .fit import has_bf16
 from .rule import Params, Rule, Wording
 from .view import View
 
@@ -36,6 +38,9 @@ def _both(first: Sequence[str], second: Sequence[str]) -> Callable[[View], Param
 def _force_fp32_low(view: View) -> Params | None:
     found = _both(("--force-fp32",), STORED_LOW)(view)
     if found is None:
+        return None
+    if view.families & FP16_OVERFLOWS and view.gpu is not None and has_bf16(view.gpu) is False:
+        # Stored small and computed in fp32 is then the right mix: without the flag the model overflows.
         return None
     return {**found, "stored": dtype_of(found["second"])}
 

@@ -202,6 +202,10 @@ def test_flag_15_pairs_name_what_really_happens() -> None:
     low = one(snap("--force-fp32 --fp16-unet"), "force-fp32-low-unet")
     assert low.params["stored"] == "fp16"
     assert "computes in fp32" in low.title
+    qwen = WorkflowModel("diffusion", "QwenImage", 20 * GIB)
+    kept = snap("--force-fp32 --fp16-unet", devices=(RTX_2060,), workflow_models=(qwen,))
+    # Without --force-fp32 it would compute in fp16 there, where Qwen-Image overflows.
+    assert "force-fp32-low-unet" not in ids(kept)
     wide = one(snap("--force-fp16 --fp32-unet"), "force-fp16-wide-unet")
     assert (wide.severity, wide.params["dtype"]) == ("info", "fp32")
 
