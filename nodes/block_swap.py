@@ -32,6 +32,38 @@ def target_inputs() -> list[io.Input]:
     ]
 
 
+def swap_inputs() -> list[io.Input]:
+    """What goes with a swap."""
+    return [
+        io.Int.Input(
+            "prefetch",
+            default=1,
+            min=0,
+            max=40,
+            optional=True,
+            tooltip="Blocks fetched ahead; each takes the place of one resident block and hides its copy.",
+        ),
+        io.Float.Input(
+            "lora_gib",
+            default=0.0,
+            min=0.0,
+            max=64.0,
+            step=0.1,
+            optional=True,
+            tooltip="LoRA weights kept beside the model; 0 where they are merged into it.",
+        ),
+        io.Float.Input(
+            "seconds_per_step",
+            default=0.0,
+            min=0.0,
+            max=100000.0,
+            step=0.1,
+            optional=True,
+            tooltip="A step without swap, as measured. With it you learn how many resident blocks are enough.",
+        ),
+    ]
+
+
 class BlockSwapEstimator(io.ComfyNode):
     """A file's name in, numbers for a wrapper's block swap out."""
 
@@ -60,32 +92,7 @@ class BlockSwapEstimator(io.ComfyNode):
                 ),
                 *target_inputs(),
                 vram_input(),
-                io.Int.Input(
-                    "prefetch",
-                    default=1,
-                    min=0,
-                    max=40,
-                    optional=True,
-                    tooltip="Blocks fetched ahead; each takes the place of one resident block and hides its copy.",
-                ),
-                io.Float.Input(
-                    "lora_gib",
-                    default=0.0,
-                    min=0.0,
-                    max=64.0,
-                    step=0.1,
-                    optional=True,
-                    tooltip="LoRA weights kept beside the model; 0 where they are merged into it.",
-                ),
-                io.Float.Input(
-                    "seconds_per_step",
-                    default=0.0,
-                    min=0.0,
-                    max=100000.0,
-                    step=0.1,
-                    optional=True,
-                    tooltip="A step without swap, as measured. With it you learn how many resident blocks are enough.",
-                ),
+                *swap_inputs(),
             ],
             outputs=[
                 io.Int.Output(display_name="blocks_to_swap"),
@@ -94,6 +101,8 @@ class BlockSwapEstimator(io.ComfyNode):
                 io.Int.Output(display_name="prefetch_blocks"),
                 io.String.Output(display_name="report", tooltip="The estimate as text."),
             ],
+            # It is of use alone: without a linked output ComfyUI would not run it.
+            is_output_node=True,
             **resends_report(),
         )
 

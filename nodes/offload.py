@@ -65,6 +65,8 @@ class OffloadAdvisor(io.ComfyNode):
                 io.Boolean.Output(display_name="force_offload", tooltip="For the Wan wrapper's sampler."),
                 io.String.Output(display_name="launch_line", tooltip="Flags for ComfyUI's start line; mostly none."),
             ],
+            # It is of use alone: without a linked output ComfyUI would not run it.
+            is_output_node=True,
             **resends_report(),
         )
 

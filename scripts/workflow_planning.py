@@ -21,7 +21,7 @@ def wan_swap(key: str, at: tuple[int, int], format_: str) -> Node:
     """One estimate of Wan 2.2 14B."""
     model = f"example: Wan 2.2 14B text to video, {format_}"
     values = {"model_file": model, **WAN_RUN, "loader": "WanVideoWrapper", "target": "fit the card"}
-    return Node(key, "HeadroomBlockSwap", at, values, title=f"Block swap, {format_}", size=(420, 560))
+    return Node(key, "HeadroomBlockSwap", at, values, title=f"Block swap, {format_}", size=(420, 720))
 
 
 WILL_WAN_FIT = Workflow(
@@ -41,11 +41,11 @@ WILL_WAN_FIT = Workflow(
                 "text_encoder": "example: UMT5-XXL (Wan), fp8",
                 "vae": "example: Wan 2.1 VAE, bf16",
             },
-            size=(440, 560),
+            size=(440, 860),
         ),
-        Node("swap", "PreviewAny", (0, 720), links={"source": "fp8.blocks_to_swap"}, title="Blocks to swap, fp8"),
-        Node("small", "PreviewAny", (500, 720), links={"source": "q4.blocks_to_swap"}, title="Blocks to swap, GGUF"),
-        Node("line", "PreviewAny", (1000, 720), links={"source": "offload.launch_line"}, title="Add to the start line"),
+        Node("swap", "PreviewAny", (0, 920), links={"source": "fp8.blocks_to_swap"}, title="Blocks to swap, fp8"),
+        Node("small", "PreviewAny", (500, 920), links={"source": "q4.blocks_to_swap"}, title="Blocks to swap, GGUF"),
+        Node("line", "PreviewAny", (1000, 1040), links={"source": "offload.launch_line"}, title="For the start line"),
     ),
 )
 
@@ -53,7 +53,8 @@ BUDGET_NOTE = """**A budget before the sampler**
 
 - **VRAM Budget** says what the card has and whether sampling and decode fit at this size, before the sampler starts.
 - Its latent goes on to the sampler, so that it is read first. It loads nothing itself.
-- **headroom_gib** is what is left after the largest stage. Change the size and queue again: only the budget runs anew.
+- **headroom_gib** is what is left after the largest stage. It does not stop the run:
+  cancel it where a stage does not fit.
 """
 
 BUDGET_FIRST = Workflow(

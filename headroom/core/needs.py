@@ -39,6 +39,8 @@ class Run:
     """What the model computes in; None: what its family and file say."""
     vae_dtype: str = HALF
     amd: bool = False
+    joined_on_device: bool = False
+    """The decode collects its frames on the card, as WanVideoWrapper's does (its PR#2042)."""
 
     def __post_init__(self) -> None:
         if min(self.width, self.height, self.frames, self.batch) < 1:
@@ -163,7 +165,7 @@ def decode_stage(
         return stage
     # Items of a batch are decoded one after another where memory asks for it (comfy/sd.py 0.30.0, VAE.decode).
     shape = latent_shape(latent, replace(run, batch=1))
-    need = decode_need(vae, shape, run.vae_dtype, amd=run.amd)
+    need = decode_need(vae, shape, run.vae_dtype, amd=run.amd, joined_on_device=run.joined_on_device)
     whole = need.high_bytes if need.high_bytes is not None else need.reserved_by_host_bytes
     if room_bytes is not None and whole is not None and whole > room_bytes - weights_bytes:
         need = largest_tile(vae, shape, run.vae_dtype, room_bytes - weights_bytes, amd=run.amd) or need

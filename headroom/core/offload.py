@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from .budget import Stage, budget
+from .budget import Role, Stage, budget
 from .units import gib, with_unit
 
-Role = Literal["diffusion", "text encoder", "vae"]
 Park = Literal["gpu", "other gpu", "RAM, pinned", "RAM", "disk"]
 MAIN_DEVICE, OFFLOAD_DEVICE = "main_device", "offload_device"
 """The two words of the Wan wrapper's ``load_device``."""

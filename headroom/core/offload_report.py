@@ -51,13 +51,14 @@ def offload_report(result: OffloadResult, made_at: float) -> Report:
     if result.plan is None:
         return Report("info", no_room_title(result.room), "", [Text(result.room.why_not)], facts, made_at)
     rows = [_row(one) for one in result.plan.placements]
-    blocks: list[Block] = [Table(("Model", "Weights, GiB", "Runs on", "Waits in"), rows)]
-    blocks.append(Text(f"RAM that waits: {gibs(result.plan.ram_bytes)} of {gibs(result.room.ram_bytes)} for models."))
-    if result.room.dynamic:
-        blocks.append(Text(DYNAMIC))
+    blocks: list[Block] = []
     if result.launch_line:
         blocks.append(Text(f"Start ComfyUI with `{result.launch_line}`.", lead="Fix"))
     blocks += [Text(text) for text in (*result.plan.notices, *result.notes)]
+    blocks.append(Table(("Model", "Weights, GiB", "Runs on", "Waits in"), rows))
+    blocks.append(Text(f"RAM that waits: {gibs(result.plan.ram_bytes)} of {gibs(result.room.ram_bytes)} for models."))
+    if result.room.dynamic:
+        blocks.append(Text(DYNAMIC))
     tight = [one for one in result.stages if one.verdict in ("streams", "may not fit", "does not fit", "unknown")]
     blocks += [Text(f"{one.stage.name}: {stage_words(one)}.") for one in tight]
     return Report(_level(result), _title(result), result.room.card, blocks, facts, made_at)
@@ -91,7 +92,9 @@ def _row(one: Placement) -> Row:
     stage = one.part.stage
     if not stage.part:
         return Row((f"{stage.name}, no file given", NA, where, NA), note="only its work is counted")
-    return Row((stage.part, gib(stage.weights_bytes), where, parks), note=f"{one.reason}{streamed}")
+    # One checkpoint can be three rows, and one file two models: the stage tells them apart.
+    label = f"{stage.name}: {stage.part}"
+    return Row((label, gib(stage.weights_bytes), where, parks), note=f"{one.reason}{streamed}")
 
 
 def _facts(result: OffloadResult) -> dict[str, Any]:

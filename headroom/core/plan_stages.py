@@ -36,8 +36,14 @@ class Setup:
 
 
 def run_with(run: Run, setup: Setup) -> Run:
-    """The run as the loader does it: wrappers send prompt and negative prompt through the model one after another."""
-    return run if setup.convention is None else replace(run, together=False)
+    """The run as the loader does it.
+
+    Wrappers send prompt and negative prompt through the model one after another, and WanVideoWrapper's decode collects
+    its frames on the card.
+    """
+    if setup.convention is None:
+        return run
+    return replace(run, together=False, joined_on_device=setup.convention.id.startswith("wan"))
 
 
 def setup_stages(models: Models, run: Run, setup: Setup) -> list[tuple[Role, Stage]]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Literal
 
 from .link import ASSUMED, Link
@@ -121,7 +120,12 @@ class SwapPlan:
         copies, compute = self.copy_seconds, self.ask.compute_seconds
         if copies is None or compute is None:
             return None
-        return max(copies, compute) if self.prefetch_blocks else copies + compute
+        return max(copies, compute) if self.hides_copies else copies + compute
+
+    @property
+    def hides_copies(self) -> bool:
+        """Copies run beside the work."""
+        return self.prefetch_blocks > 0
 
 
 def blocks_that_fit(block_bytes: Sequence[int], room_bytes: int, end: Literal["last", "first"] = "last") -> int:
@@ -139,6 +143,7 @@ def blocks_that_fit(block_bytes: Sequence[int], room_bytes: int, end: Literal["l
 def plan_swap(ask: SwapAsk) -> SwapPlan:
     """The smallest swap with which the high end of the need fits; everything swapped where even that is too much."""
     total = len(ask.block_bytes)
+    plan = _with(ask, 0, 0)
     for leaving in range(ask.convention.most(total) + 1):
         plan = _with(ask, ask.convention.setting(leaving, total), 0)
         if _within(plan, ask.room_bytes):
@@ -182,7 +187,7 @@ def _with(ask: SwapAsk, setting: int, vace: int) -> SwapPlan:
     stays, leaves = _parted(ask.block_bytes, leaving, ask.convention.end)
     vace_stays, vace_leaves = _parted(ask.vace_bytes, vace, ask.convention.end)
     gone = [*leaves, *vace_leaves]
-    prefetch = min(ask.prefetch, max(0, len(gone) - 1)) if ask.convention.prefetch else 0
+    prefetch = min(ask.prefetch, len(gone)) if ask.convention.prefetch else 0
     plan = SwapPlan(
         ask=ask,
         blocks_to_swap=setting,
@@ -217,16 +222,19 @@ def _verdict(plan: SwapPlan) -> Verdict:
 
 
 def knee(ask: SwapAsk) -> int | None:
-    """The fewest resident blocks beyond which one more saves less than a hundredth of the step.
+    """The fewest resident blocks beyond which none saves a hundredth of the step any more.
 
-    None where every further block pays, as without prefetch, and where no step was measured.
+    None where the last block still pays, where copies do not hide behind the work (each block then saves its own
+    copies, however many stay), and where no step was measured.
     """
     total = len(ask.block_bytes)
-    steps = [_with(ask, ask.convention.setting(leaving, total), 0) for leaving in range(total, -1, -1)]
-    for now, more in pairwise(steps):
+    found: int | None = None
+    for leaving in range(1, total + 1):
+        more, now = (_with(ask, ask.convention.setting(count, total), 0) for count in (leaving - 1, leaving))
         before, after = now.step_seconds, more.step_seconds
-        if before is None or after is None:
+        if before is None or after is None or not now.hides_copies:
             return None
-        if before - after < LITTLE * before:
-            return now.blocks_resident
-    return None
+        if before - after >= LITTLE * before:
+            break
+        found = now.blocks_resident
+    return found

@@ -139,7 +139,9 @@ def _read(entry: Any, running: bool) -> tuple[LoadedModel, Held] | None:
         return model, Held()
     if not dynamic:
         in_use = running and bool(getattr(entry, "currently_used", True))
-        return model, Held(evictable=0 if in_use else resident)
+        # With --highvram and --gpu-only an unloaded model's weights stay where they are.
+        stays = getattr(patcher, "offload_device", None) == patcher.load_device
+        return model, Held(evictable=0 if in_use or stays else resident)
     pages = max(0, resident - int(patcher.model.model_loaded_weight_memory))
     locked = 0 if running else _locked_pages(patcher) * PAGE_BYTES
     return model, Held(resident, max(0, pages - locked), pages)

@@ -120,8 +120,11 @@ def block_swap(
     wrapper = WAN_WRAPPER if loader == choices.OWN_LOADER else convention(loader)
     setup = Setup(room.room_bytes or 0, wrapper.id, room.link, prefetch)
     models = Models([model])
-    own = dict(stages(models, run, room.room_bytes))
-    sampling = own["diffusion"] if loader == choices.OWN_LOADER else dict(setup_stages(models, run, setup))["diffusion"]
+    if loader == choices.OWN_LOADER:
+        found = dict(stages(models, run, room.room_bytes))
+    else:
+        found = dict(setup_stages(models, run, setup))
+    sampling = found["diffusion"]
     sampling = replace(sampling, weights_bytes=sampling.weights_bytes + lora_bytes)
     notes = [GGUF_NOTE] if model.gguf else []
     notes += [UNKNOWN_WORK] if sampling.high_bytes is None else []
@@ -135,7 +138,7 @@ def block_swap(
     )
     at_target = replace(room, room_bytes=ask.room_bytes)
     (streams,) = _budgets([("diffusion", sampling)], at_target) if loader == choices.OWN_LOADER else [None]
-    (decode,) = _budgets([("vae", own["vae"])], room)
+    (decode,) = _budgets([("vae", found["vae"])], room)
     if room.unified:
         return SwapResult(model, room, swap_exactly(ask, 0), streams, decode, sampling, None, [*notes, SHARED_SWAP])
     plan = plan_swap(ask)

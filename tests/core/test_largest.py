@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from core.test_blocks import wan
 
@@ -76,6 +78,9 @@ def test_an_unknown_model_and_sound_have_no_largest() -> None:
     unknown = component_of(ModelFile("x", "safetensors", {"a.0.w": tensor("a.0.w", (8,))}))
     assert largest(Models([unknown]), Run(64, 64), 10**12, byte_per_pixel) == Largest(None, None)
     assert largest(Models([]), Run(64, 64), 10**12, byte_per_pixel) == Largest(None, None)
+    song = replace(WAN.diffusion[0].identity, latent=Latent("ACEAudio", 8, 1, 8, 4096))
+    sound = replace(WAN.diffusion[0], identity=song)
+    assert largest(Models([sound]), Run(64, 64), 10**12, byte_per_pixel) == Largest(None, None)
     assert latent_shape(Latent("ACEAudio", 8, 1, 8, 4096), Run(64, 64)) == (1, 8, 8)
 
 

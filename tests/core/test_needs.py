@@ -179,3 +179,22 @@ def test_a_model_that_is_not_known_has_weights_and_no_range() -> None:
     sampling, decode = (stage for _, stage in stages(Models([unknown]), Run(64, 64), GIB))
     assert (sampling.weights_bytes, sampling.low_bytes, sampling.high_bytes) == (3 * 128, None, None)
     assert (decode.low_bytes, decode.source) == (None, "unknown")
+
+
+def test_parts_of_a_checkpoint_weigh_what_they_weigh(models: Path) -> None:
+    """A checkpoint given as the text encoder or the VAE of a run: its diffusion model is none of that stage's."""
+    whole = component(models / "checkpoints" / "sd_xl_base_1.0.safetensors")
+    found = dict(stages(Models([model()], encoders=[whole], vae=whole), Run(512, 512)))
+    assert found["text encoder"].weights_bytes == whole.part_bytes("text encoder")
+    assert found["vae"].weights_bytes == whole.part_bytes("vae")
+    # With one given, the encoder inside of a checkpoint is not loaded.
+    roles = [role for role, _ in stages(Models([whole], encoders=[model("encoder")]), Run(512, 512))]
+    assert roles == ["text encoder", "diffusion", "vae"]
+
+
+def test_a_vae_s_own_weights_take_room_from_its_decode(models: Path) -> None:
+    """The whole frame needs 5 GiB and the VAE itself a quarter of one: 5.1 GiB are too few."""
+    vae = component(models / "vae" / "wan_2.1_vae.safetensors")
+    for room, tiled in ((int(5.1 * GIB), True), (int(5.5 * GIB), False)):
+        decode = stages(Models([model()], vae=vae), Run(832, 480, 81), room)[-1][1]
+        assert bool(decode.note) == tiled

@@ -118,3 +118,26 @@ def test_ram_is_never_overfilled_and_every_part_has_one_place() -> None:
         assert pinned <= ram / 2 * GIB
         staying = sum(one.part.stage.weights_bytes for one in plan.placements if one.park == "gpu")
         assert staying <= gpu * GIB
+
+
+def test_another_card_is_filled_only_once_and_with_the_work() -> None:
+    parts = [part("text encoder", 5, 1), part("diffusion", 11, 3), part("vae", 4, 3)]
+    # 8 GiB: the encoder takes 5 of them, and 3 are too few for 4 of the VAE's weights.
+    assert [one.run_on for one in plan_offload(parts, machine(12, 32, others=(8,))).placements] == [
+        "gpu 1",
+        "gpu",
+        "gpu",
+    ]
+    # Its weights would go there, its work not.
+    assert [one.run_on for one in plan_offload(parts, machine(12, 32, others=(5.5,))).placements] == ["gpu"] * 3
+
+
+def test_work_that_is_not_known_counts_by_the_host_s_own_number() -> None:
+    """With nothing counted the weights would stay on a card whose whole room the host is about to ask for."""
+    decode = Part("vae", Stage("Decode", "vae", GIB // 4, None, None, reserved_bytes=9 * GIB))
+    assert parks(plan_offload([part("diffusion", 6, 2), decode], machine(11, 32))) == ["RAM", "gpu"]
+
+
+def test_a_text_encoder_on_the_cpu_is_read_from_its_file_where_ram_is_short() -> None:
+    plan = plan_offload([part("text encoder", 9, 0.5, least=4)], machine(4, 8))
+    assert (plan.placements[0].run_on, plan.placements[0].park) == ("cpu", "disk")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from headroom.core.budget import Holders, Stage, budget
 from headroom.core.budget_report import BudgetResult, budget_report
 from headroom.core.component import Component, component_of
 from headroom.core.link import Link
-from headroom.core.offload import Part, plan_offload
+from headroom.core.offload import OtherGpu, Part, plan_offload
 from headroom.core.offload_report import OffloadResult, offload_report
 from headroom.core.room import Room
 from headroom.core.swap import SwapAsk, Work, plan_swap, swap_exactly
@@ -147,7 +148,8 @@ def test_an_offload_plan_has_a_row_per_model() -> None:
     report = offload_report(offload_of(*parts), 1.0)
     assert (report.level, report.title) == ("ok", "2 of 2 models leave the card between their turns")
     lines = report.as_text().splitlines()
-    assert lines[1].startswith(f"text encoding.safetensors (weights 6.0{NB}GiB; Runs on GPU; Waits in RAM, pinned)")
+    row = f"Text encoding: text encoding.safetensors (weights 6.0{NB}GiB; Runs on GPU; Waits in RAM, pinned)"
+    assert lines[1].startswith(row)
     assert f"RAM that waits: 19.0{NB}GiB of 24.0{NB}GiB for models." in lines
     assert report.facts["launch_line"] == ""
 
@@ -164,3 +166,79 @@ def test_ram_that_is_too_small_is_a_warning_with_the_flag() -> None:
 def test_what_fits_together_stays() -> None:
     report = offload_report(offload_of(Part("diffusion", stage("Sampling", 4, 2, 3))), 1.0)
     assert report.title == "Everything stays on the card"
+
+
+def test_a_swap_that_may_not_fit_is_a_warning() -> None:
+    """10 GiB: 1 beside the blocks, one block under way, and work of up to 9."""
+    found = swap_of()
+    assert found.plan is not None
+    for low, high, level, title in (
+        (8, 9, "warn", "Swap 40 of 40 blocks; it may still not fit"),
+        (9, 12, "error", "Swap 40 of 40 blocks, and it still does not fit: work and what is in no block are too large"),
+    ):
+        plan = plan_swap(replace(found.plan.ask, work=Work(low * GIB, high * GIB)))
+        report = swap_report(replace(found, plan=plan), 1.0)
+        assert (report.level, report.title) == (level, title)
+
+
+def test_without_dynamic_vram_the_numbers_are_marked_as_a_wrapper_s() -> None:
+    found = swap_of(dynamic=False)
+    report = swap_report(replace(found, own_loader=budget(found.sampling, 10 * GIB, LINK)), 1.0)
+    assert report.facts["leave_it_to_dynamic_vram"] is False
+    assert report.facts["blocks_to_swap"] == 26
+    assert "are for a wrapper that has one" in report.as_text()
+
+
+def test_dynamic_vram_does_not_make_a_too_large_step_fit() -> None:
+    """ "Set nothing" alone would read as if all were well."""
+    found = swap_of(dynamic=True)
+    own = budget(stage("Sampling", 16.6, 11, 14), 10 * GIB, LINK)
+    report = swap_report(replace(found, own_loader=own), 1.0)
+    assert (report.level, report.title) == ("error", "Sampling does not fit; a block swap cannot help")
+    assert "With it, sampling: does not fit." in report.as_text()
+
+
+def test_blocks_that_can_be_swapped_for_nothing_are_named() -> None:
+    """14 blocks stay, and 5 would do: 35 can be swapped without a slower step."""
+    text = swap_report(replace(swap_of(), knee=5), 1.0).as_text()
+    assert "Up to 35 blocks can be swapped without a slower step" in text
+    assert "without a slower step" not in swap_report(replace(swap_of(), knee=20), 1.0).as_text()
+
+
+def test_weights_that_fit_with_an_unknown_step_are_no_swap_of_nothing() -> None:
+    found = swap_of()
+    assert found.plan is not None
+    plan = plan_swap(replace(found.plan.ask, room_bytes=24 * GIB, work=Work()))
+    report = swap_report(replace(found, plan=plan), 1.0)
+    assert (report.level, report.title) == ("info", "The weights fit without a swap; what a step needs is not known")
+    assert "Range of the work" not in report.as_text()
+
+
+def test_a_card_that_does_not_tell_is_not_called_missing() -> None:
+    silent = Room("RTX 3060, 12.0 GiB", None, 24 * GIB, why_not="The driver says nothing.")
+    assert budget_report(BudgetResult(silent, None, [], None), 1.0).title == "What is free on the card is not known"
+    assert offload_report(OffloadResult(silent, None, []), 1.0).title == "What is free on the card is not known"
+    blind = Room("RTX 3060, 12.0 GiB", 10 * GIB, None)
+    assert offload_report(OffloadResult(blind, None, []), 1.0).title == "What is free in RAM is not known"
+    none = Room("no card", None, None)
+    assert offload_report(OffloadResult(none, None, []), 1.0).title == "No card to plan for"
+
+
+def test_a_vae_without_a_file_weighs_nothing_that_is_known() -> None:
+    decode = replace(stage("Decode", 0, 3, 4), part="")
+    result = offload_of(Part("diffusion", stage("Sampling", 4, 1, 2)), Part("vae", decode))
+    report = offload_report(result, 1.0)
+    assert "Decode, no file given" in report.as_text()
+    assert [one["weights_bytes"] for one in report.facts["placements"]] == [4 * GIB, None]
+
+
+def test_a_model_on_another_card_waits_there() -> None:
+    others = [OtherGpu(1, 24 * GIB)]
+    parts = (Part("text encoder", stage("Text encoding", 6, 0, 0.5)), Part("diffusion", stage("Sampling", 7, 2, 3)))
+    lines = offload_report(offload_of(*parts, others=others), 1.0).as_text().splitlines()
+    assert any("Runs on GPU 1; Waits in GPU 1" in line for line in lines)
+
+
+def test_a_stage_that_only_may_stream_says_up_to() -> None:
+    report = budget_report(budget_of(stage("Sampling", 7, 2, 4)), 1.0)
+    assert report.title.startswith(f"Fits; Sampling streams up to 1.0{NB}GiB per step")

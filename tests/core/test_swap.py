@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from headroom.core.link import ASSUMED, Link, link_of
@@ -209,3 +211,34 @@ def test_every_convention_says_where_it_is_from_and_reaches_what_it_promises(row
 def test_an_unknown_convention_is_an_error() -> None:
     with pytest.raises(KeyError):
         convention("nobody's wrapper")
+
+
+def test_exactly_enough_room_is_enough() -> None:
+    plan = plan_swap(SwapAsk([10 * MIB] * 10, 100 * MIB, work=Work(0, 0)))
+    assert (plan.blocks_to_swap, plan.verdict, plan.left_bytes) == (0, "resident", 0)
+    # All ten out, one under way: 10 MiB and the work are just the room at the low end.
+    tight = plan_swap(SwapAsk([10 * MIB] * 10, 100 * MIB, work=Work(90 * MIB, 91 * MIB)))
+    assert (tight.blocks_to_swap, tight.verdict) == (10, "may not fit")
+
+
+def test_the_last_vace_blocks_leave_and_all_of_them_can() -> None:
+    sizes = [9 * MIB, *[MIB] * 3]
+    some = swap_exactly(SwapAsk([MIB] * 4, GIB, vace_bytes=sizes, work=Work(0, 0)), 0, 3)
+    assert (some.vace_blocks_to_swap, some.swapped_bytes, some.resident_bytes) == (3, 3 * MIB, 13 * MIB)
+    every = plan_swap(SwapAsk([MIB] * 4, 9 * MIB, vace_bytes=sizes, work=Work(0, 0)))
+    assert (every.blocks_to_swap, every.vace_blocks_to_swap, every.verdict) == (4, 4, "swap")
+
+
+def test_a_tool_that_counts_one_too_far_is_given_one_less() -> None:
+    """HunyuanVideoWrapper: N+1 leave, so that three have to be set where four must go."""
+    ask = SwapAsk([10 * MIB] * 10, 70 * MIB, work=Work(0, 0), convention=convention("hunyuan-wrapper"))
+    plan = plan_swap(ask)
+    # Six stay and one is under way.
+    assert convention("hunyuan-wrapper").setting(4, 10) == 3
+    assert (plan.blocks_to_swap, plan.blocks_swapped, plan.verdict) == (3, 4, "swap")
+
+
+def test_a_tool_that_copies_nothing_back_crosses_the_link_once() -> None:
+    one_way = replace(convention("wan-wrapper"), copies_back=False)
+    plan = swap_exactly(SwapAsk([MIB] * 10, GIB, work=Work(0, 0), passes_per_step=2, convention=one_way), 5)
+    assert plan.copied_bytes == 10 * MIB

@@ -77,3 +77,40 @@ def test_the_streams_of_a_nested_latent_are_seen_apart(connected: ModuleType) ->
     nested = SimpleNamespace(is_nested=True, unbind=lambda: parts)
     assert connected.latent_shapes({"samples": nested}) == ((1, 128, 4, 8, 8), (1, 8, 20, 16))
     assert connected.latent_shapes(None) == ()
+
+
+def test_an_input_without_weights_is_one_clear_line(connected: ModuleType) -> None:
+    """A file without VAE keys gives a VAE whose model is None, and no patcher (comfy/sd.py 0.30.0, VAE.__init__)."""
+    with pytest.raises(Exception, match="The vae input holds no weights"):
+        connected.decoding(SimpleNamespace(first_stage_model=None), None, False)
+    with pytest.raises(Exception, match="holds no diffusion model: it is a SimpleNamespace"):
+        connected.model_component(SimpleNamespace(model=SimpleNamespace()))
+
+
+def test_a_batch_is_decoded_item_by_item(connected: ModuleType) -> None:
+    """comfy/sd.py 0.30.0, VAE.decode: as many at once as memory allows, at least one."""
+    asked: list[Any] = []
+    vae = SimpleNamespace(
+        patcher=patcher(cached_patcher_init=None),
+        first_stage_model=torch.nn.Linear(1, 1),
+        vae_dtype=torch.float16,
+        memory_used_decode=lambda shape, dtype: asked.append((tuple(shape), dtype)) or 5 * MIB,
+    )
+    stage = connected.decoding(vae, {"samples": torch.zeros(4, 16, 8, 8)}, False)
+    assert asked == [((1, 16, 8, 8), torch.float16)]
+    assert (stage.reserved_bytes, stage.low_bytes, stage.high_bytes) == (5 * MIB, None, None)
+
+
+def test_lora_weights_are_part_of_sampling(connected: ModuleType) -> None:
+    """ComfyUI #4343."""
+    one = patcher(cached_patcher_init=None, model=SimpleNamespace(diffusion_model=torch.nn.Linear(1, 1)))
+    one.patches = {"a.weight": [(1.0, ("diff", (torch.zeros(1024, dtype=torch.float16),)), 1.0, None, None)]}
+    assert connected.sampling(one, None, "fused").weights_bytes == 300 * MIB + 2048
+
+
+def test_a_connected_gguf_is_known_as_one(connected: ModuleType) -> None:
+    packed = torch.zeros(64, 144, dtype=torch.uint8)
+    packed.tensor_type = 12
+    for tensor, gguf in ((packed, True), (torch.zeros(64, 144), False)):
+        module = SimpleNamespace(state_dict=lambda tensor=tensor: {"blocks.0.weight": tensor})
+        assert connected.model_component(SimpleNamespace(model=SimpleNamespace(diffusion_model=module))).gguf is gguf

@@ -27,6 +27,7 @@ class Patcher:
 
     def __init__(self, model: Any, resident: int, device: torch.device = CARD, path: Any = None) -> None:
         self.model, self.load_device, self.resident = model, device, resident
+        self.offload_device = CPU
         self.patches: dict[str, Any] = {}
         self.cached_patcher_init = None if path is None else (print, (path, {}))
         model.model_loaded_weight_memory = resident
@@ -275,3 +276,14 @@ def test_the_hosts_own_patcher_on_the_cpu_is_read(loaded: ModuleType, monkeypatc
     (found,), held = loaded.read_models(running=False)
     assert (found.name, found.size_bytes, found.device, found.dynamic) == (None, 80, "cpu", False)
     assert held == {"cpu": loaded.Held()}
+
+
+def test_weights_that_never_leave_the_card_are_not_called_evictable(
+    loaded: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """--highvram and --gpu-only: the offload device of a model is the card (unet_offload_device, 0.30.0)."""
+    parked = Patcher(torch.nn.Linear(2, 2), 6 * MIB)
+    parked.offload_device = CARD
+    entries(monkeypatch, parked, Patcher(torch.nn.Linear(2, 2), 5 * MIB))
+    _, held = loaded.read_models(False)
+    assert held["cuda:0"].evictable == 5 * MIB

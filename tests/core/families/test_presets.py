@@ -9,6 +9,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -158,3 +159,26 @@ def test_a_preset_weighs_what_the_real_file_does(name: str, mib: float, within: 
     preset = preset_named(name)
     assert preset is not None
     assert preset_component(preset).weights_bytes / MIB == pytest.approx(mib, rel=within)
+
+
+@pytest.mark.parametrize(
+    ("name", "vocabulary", "width"), [("Qwen3 4B (Z-Image)", 151936, 2560), ("UMT5-XXL (Wan)", 256384, 4096)]
+)
+def test_token_embeddings_stay_in_sixteen_bits(name: str, vocabulary: int, width: int) -> None:
+    """As in ComfyUI's own fp8_scaled text encoders: a table is looked up and never multiplied."""
+    preset = preset_named(f"example: {name}, fp8")
+    assert preset is not None
+    assert preset_component(preset).largest_tensor_bytes == vocabulary * width * 2
+
+
+def test_a_wrapper_that_joins_its_frames_on_the_card_needs_them_twice() -> None:
+    """VAE-39: WanVideoWrapper PR#2042 saved 149,299,200 bytes of 640x480, 81 frames, by streaming them to the CPU."""
+    preset = preset_named("example: Wan 2.2 14B text to video, fp8")
+    assert preset is not None
+    models = Models([preset_component(preset)])
+    run = Run(640, 480, 81)
+    apart, joined = (dict(stages(models, one))["vae"] for one in (run, replace(run, joined_on_device=True)))
+    assert apart.high_bytes is not None
+    assert joined.high_bytes is not None
+    # 3 channels in bf16, once more while they are joined.
+    assert joined.high_bytes - apart.high_bytes >= 149_299_200
