@@ -11,6 +11,7 @@ import comfy.model_management as management
 import torch
 
 from ..core.freeing import DeviceMemory, Moment
+from .own_memory import resident_bytes
 
 EVERYTHING = 1e30
 """Bytes to free: more than any card has, as the host's own unload_all_models asks for."""
@@ -64,7 +65,7 @@ def measured(devices: Iterable[torch.device], patchers: Iterable[Any] = ()) -> M
         except Exception:
             logging.debug("Headroom: the memory of %s is unknown", device, exc_info=True)
             unreadable.append(str(device))
-    return Moment(_resident_set(), tuple(read), tuple(unreadable))
+    return Moment(resident_bytes(), tuple(read), tuple(unreadable))
 
 
 def _is_in_use(device: torch.device) -> bool:
@@ -106,13 +107,3 @@ def _pages(patcher: Any) -> int:
     if not patcher.is_dynamic():
         return 0
     return max(0, int(patcher.loaded_size()) - int(patcher.model.model_loaded_weight_memory))
-
-
-def _resident_set() -> int | None:
-    try:
-        import psutil
-
-        return int(psutil.Process().memory_info().rss)
-    except Exception:
-        logging.debug("Headroom: this process's RAM is unknown", exc_info=True)
-        return None

@@ -7,7 +7,6 @@ where there is one. Between prompts it does nothing.
 from __future__ import annotations
 
 import functools
-import os
 import sys
 import threading
 import time
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.run import GROWTH_RUNS, Run, RunLog, ram_growth, spilled
 from . import failure as failures
 from . import runmarker
+from .own_memory import resident_bytes
 from .peaks import Peaks, capacity
 from .prompt_hooks import guarded, listen
 
@@ -87,7 +87,7 @@ class Recorder:
             log.peak_bytes = max(whole, log.peak_bytes or 0)
         lasted = log.finish(node_id, now, peak)
         if lasted >= LEAST_SECONDS:
-            log.held(node_id, _ram())
+            log.held(node_id, resident_bytes())
         if lasted >= SAMPLING_SECONDS:
             self._look_at_models()
 
@@ -119,7 +119,7 @@ class Recorder:
         log = self._log
         if log is None:
             return
-        now, log.ram_bytes = time.perf_counter(), _ram()
+        now, log.ram_bytes = time.perf_counter(), resident_bytes()
         if log.state == "running":
             log.end("finished" if log.unfinished(now) is None else "interrupted", now)
         with self._lock:
@@ -219,20 +219,6 @@ def _finite_fp16_decode() -> bool | None:
     """As VAE Decode (Safe) has seen it; True or not known. What was never imported has decoded nothing."""
     ladder = sys.modules.get(f"{__name__.removesuffix('.host.recorder')}.tensors.decode.ladder")
     return True if ladder is not None and ladder.SESSION.finite_fp16 else None
-
-
-@functools.cache
-def _process(pid: int) -> Any:
-    import psutil
-
-    return psutil.Process(pid)
-
-
-def _ram() -> int | None:
-    try:
-        return int(_process(os.getpid()).memory_info().rss)
-    except Exception:
-        return None
 
 
 _recorder = Recorder()

@@ -5,7 +5,6 @@ Between prompts there is no file, no thread and nothing to do.
 
 from __future__ import annotations
 
-import functools
 import logging
 import os
 import sys
@@ -13,8 +12,9 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from .own_memory import resident_bytes
 from .prompt_hooks import guarded, listen
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class RunMarker:
             return
         now = time.monotonic()
         if now - self._read_at >= MEMORY_SECONDS:
-            self._memory, self._read_at = (_ram(), _vram()), now
+            self._memory, self._read_at = (resident_bytes(), _vram()), now
         self._file.node(label, *self._memory)
 
     def end(self) -> None:
@@ -108,20 +108,6 @@ def register() -> None:
     """Asks the host to be told of prompts; hosts before 0.18 cannot, and have no marker."""
     if not listen(_marker):
         logging.debug("Headroom: this ComfyUI does not tell when a prompt begins")
-
-
-@functools.cache
-def _process(pid: int) -> Any:
-    import psutil
-
-    return psutil.Process(pid)
-
-
-def _ram() -> int | None:
-    try:
-        return int(_process(os.getpid()).memory_info().rss)
-    except Exception:
-        return None
 
 
 def _vram() -> int | None:

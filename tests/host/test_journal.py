@@ -187,7 +187,7 @@ def test_no_fault_reaches_the_host(pack: ModuleType):
 def test_memory_is_read_now_and_then_among_quick_nodes(pack: ModuleType, marker: Any, monkeypatch: pytest.MonkeyPatch):
     module = sys.modules[f"{pack.__name__}.headroom.host.runmarker"]
     reads = []
-    monkeypatch.setattr(module, "_ram", lambda: reads.append(1) or len(reads))
+    monkeypatch.setattr(module, "resident_bytes", lambda: reads.append(1) or len(reads))
     marker.begin()
     for _ in range(20):
         marker.node("x")

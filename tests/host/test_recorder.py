@@ -354,14 +354,14 @@ def test_growth_is_that_of_one_workflow(
     readings = importlib.import_module(f"{pack.__name__}.headroom.core.readings")
     marker = readings.LastRun(finished=True)
     held = iter([10 * GIB, 11 * GIB, 11 * GIB, 12 * GIB, 13 * GIB, 14 * GIB])
-    monkeypatch.setattr(module, "_ram", lambda: next(held))
+    monkeypatch.setattr(module, "resident_bytes", lambda: next(held))
     for number in range(6):
         if number == 2:
             ran("3", prompt_id="all cached")
         else:
             ran(("3", nothing), prompt_id=str(number))
     assert recorder.last_run(marker).ram_growth_bytes_per_run == GIB
-    monkeypatch.setattr(module, "_ram", lambda: 20 * GIB)
+    monkeypatch.setattr(module, "resident_bytes", lambda: 20 * GIB)
     monkeypatch.setitem(NODES, "5", {"class_type": "SaveImage", "inputs": {}})
     ran(("3", nothing), prompt_id="another")
     assert recorder.last_run(marker).ram_growth_bytes_per_run is None

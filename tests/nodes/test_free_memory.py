@@ -317,7 +317,7 @@ def test_ram_that_cannot_be_read_is_unknown(node: Any, monkeypatch: Any) -> None
     def broken(*_: Any) -> Any:
         raise RuntimeError("host_statistics64")
 
-    monkeypatch.setattr(psutil, "Process", broken)
+    monkeypatch.setattr(psutil.Process, "memory_info", broken)
     shown = report(run(node, free="torch cache only"))
     assert shown["facts"]["ram_before_bytes"] is None
     assert shown["facts"]["ram_freed_bytes"] is None
