@@ -60,12 +60,13 @@ def test_what_only_tries_something_is_not_in_it() -> None:
 
 
 def test_a_fix_that_would_bring_something_worse_is_not_in_it() -> None:
-    """Without --force-fp32 Qwen-Image would compute in fp16 on a card without bf16: black images (ComfyUI #10668)."""
+    """Without --fp32-unet Qwen-Image would compute in fp16 on a card without bf16: black images (ComfyUI #10668)."""
     qwen = WorkflowModel("diffusion", "QwenImage", 4 * GIB)
     machine = Machine(vram_bytes=6 * GIB, gpu="NVIDIA GeForce RTX 2060", models=(qwen,))
-    text = "python main.py --force-fp32 --fp16-unet --medvram"
-    assert "force-fp32-low-unet" in [advice.id for advice in findings(read_line(text), TABLE, machine)]
-    assert whole(text, machine) == "python main.py --force-fp32 --fp16-unet"
+    text = "python main.py --force-fp16 --fp32-unet --medvram"
+    found = {advice.id: advice for advice in findings(read_line(text), TABLE, machine)}
+    assert found["fp32-doubles"].change.remove == ("--fp32-unet",)
+    assert whole(text, machine).endswith("--fp32-unet")
 
 
 def test_a_flag_behind_pause_comes_to_the_line_once_the_line_is_sound() -> None:
