@@ -37,6 +37,14 @@ def fresh(server: ComfyServer) -> dict[str, Any]:
         time.sleep(0.1)
 
 
+def without_models(server: ComfyServer) -> None:
+    """Other tests have left models loaded; the host lets go of them in its own time."""
+    server.post("/free", {"unload_models": True, "free_memory": True})
+    deadline = time.monotonic() + 30
+    while fresh(server)["models"]:
+        assert time.monotonic() < deadline, "the models stay loaded"
+
+
 def run_of(server: ComfyServer) -> dict[str, Any]:
     return server.get("/headroom/run")["run"]
 
@@ -94,6 +102,7 @@ def test_an_interrupted_run_is_no_failure(server: ComfyServer):
 
 def test_an_out_of_memory_is_told_with_what_was_loaded_then(server: ComfyServer):
     """By the time that the browser hears of it ComfyUI has unloaded every model (execution.py 0.30.0)."""
+    without_models(server)
     done = server.run(decode(oom_above=1))
     assert done.error["exception_type"] == "torch.OutOfMemoryError"
     found = fresh(server)
