@@ -2,12 +2,21 @@
 /** The one door to ComfyUI's frontend: no other module here names its app, its api or its nodes' methods. */
 
 // @ts-ignore served by the host beside this folder
-import { app } from "../../scripts/app.js";
+import { app as hostApp } from "../../scripts/app.js";
 // @ts-ignore
-import { api } from "../../scripts/api.js";
+import { api as hostApi } from "../../scripts/api.js";
 
-/** Registers the pack's extension; its name must be unique among all packs. @param {Record<string, unknown>} extension */
-export const registerExtension = (extension) => app.registerExtension(extension);
+/** @type {import("@comfyorg/comfyui-frontend-types").ComfyApp} */
+const app = hostApp;
+/** @type {import("@comfyorg/comfyui-frontend-types").ComfyApi} */
+const api = hostApi;
+
+/**
+ * Registers the pack's extension; its name must be unique among all packs. Its settings have ids of their own, which
+ * the frontend's types do not know.
+ * @param {Omit<import("@comfyorg/comfyui-frontend-types").ComfyExtension, "settings"> & { settings: unknown[] }} extension
+ */
+export const registerExtension = (extension) => app.registerExtension(/** @type {any} */ (extension));
 
 /**
  * Listens to an event of the host or of our server side.
@@ -15,7 +24,8 @@ export const registerExtension = (extension) => app.registerExtension(extension)
  * @param {(detail: any) => void} handle
  */
 export function listen(name, handle) {
-  api.addEventListener(name, (/** @type {CustomEvent} */ event) => handle(event.detail));
+  const target = /** @type {EventTarget} */ (api);
+  target.addEventListener(name, (event) => handle(/** @type {CustomEvent} */ (event).detail));
 }
 
 /** @param {any} node */
@@ -43,7 +53,7 @@ export function ourNodes() {
   for (const graph of graphs) {
     if (!graph || seen.has(graph)) continue;
     seen.add(graph);
-    for (const node of graph.nodes ?? []) {
+    for (const node of /** @type {any[]} */ (graph.nodes ?? [])) {
       if (isOurs(node)) found.push(node);
       if (node.subgraph) graphs.push(node.subgraph);
     }
@@ -143,6 +153,9 @@ export const setSetting = (id, value) => app.extensionManager?.setting?.set(id, 
 /** The language of the host's interface: "en", "zh", "zh-TW". */
 export const locale = () => String(setting("Comfy.Locale") ?? "en");
 
+/** Tells of a change of the language; a frontend that has no such event tells nothing. @param {() => void} handle */
+export const listenToLanguage = (handle) => app.ui?.settings?.addEventListener?.("Comfy.Locale.change", handle);
+
 /** Runs one of the host's commands. @param {string} id */
 export const command = (id) => app.extensionManager?.command?.execute(id);
 
@@ -163,9 +176,10 @@ export function addTab(tab) {
 /** The number on a tab's icon, and its tooltip. @param {string} id @param {{ badge: string | null, tooltip: string }} change */
 export function setTab(id, { badge, tooltip }) {
   // The host's own copy of the tab: what is set there is shown at once.
-  const tab = app.extensionManager?.getSidebarTabs?.().find((/** @type {any} */ one) => one.id === id);
+  const tab = app.extensionManager?.getSidebarTabs?.().find((one) => one.id === id);
   if (!tab) return;
-  if (tab.iconBadge !== badge) tab.iconBadge = badge;
+  const shown = badge ?? undefined;
+  if (tab.iconBadge !== shown) tab.iconBadge = shown;
   if (tab.tooltip !== tooltip) tab.tooltip = tooltip;
 }
 
@@ -187,6 +201,7 @@ export function mountInTopBar(element) {
 /** Any node of the open workflow by its execution id. @param {unknown} executionId @returns {any} */
 function anyNode(executionId) {
   const path = String(executionId ?? "").split(":");
+  /** @type {any} */
   let graph = rootGraph();
   for (const step of path.slice(0, -1)) graph = graph?.getNodeById(step)?.subgraph;
   return graph?.getNodeById(path[path.length - 1]) ?? null;
@@ -194,6 +209,15 @@ function anyNode(executionId) {
 
 /** What a node is called on the canvas; null: it is not in the open workflow. @param {unknown} executionId @returns {string | null} */
 export const nodeTitle = (executionId) => anyNode(executionId)?.title ?? null;
+
+/**
+ * What a node of this class is called on the canvas; null where the open workflow has another node by that id, or none.
+ * @param {unknown} executionId @param {unknown} type @returns {string | null}
+ */
+export function titleOfClass(executionId, type) {
+  const node = anyNode(executionId);
+  return node && (node.comfyClass ?? node.type) === type ? (node.title ?? null) : null;
+}
 
 /** Shows a node on the canvas and selects it. @param {unknown} executionId @returns {boolean} whether it is in the open workflow */
 export function selectNode(executionId) {

@@ -6,14 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
-import tarfile
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import hostkit
+import npmkit
 
 NO_CHROMIUM = "no Chromium here: install Chromium or Chrome, or name one in HEADROOM_CHROMIUM"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
@@ -178,31 +177,18 @@ def needs_models(workflow: dict[str, Any]) -> bool:
     return any(isinstance(value, str) and value.endswith(MODEL_FILES) for value in values)
 
 
-#: The accessibility checker, from npm; of it one file is used.
+#: The accessibility checker.
 AXE = "axe-core@4.10.3"
-NO_NPM = "no npm here: it comes with Node.js; it fetches the accessibility checker"
 
 
 def axe_script() -> Path | None:
-    """The accessibility checker as one script, fetched once; None where there is no npm.
+    """The accessibility checker as one script; None where there is no npm.
 
     Raises:
         SetupError: npm could not fetch it.
     """
-    target = hostkit.home() / "npm" / AXE.replace("@", "-") / "axe.min.js"
-    npm = shutil.which("npm")
-    if target.is_file() or npm is None:
-        return target if target.is_file() else None
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="headroom-") as folder:
-        hostkit.run_step(f"fetching {AXE}", [npm, "pack", "--silent", "--pack-destination", folder, AXE])
-        with tarfile.open(next(Path(folder).glob("*.tgz"))) as archive:
-            content = archive.extractfile("package/axe.min.js")
-            assert content is not None
-            part = target.with_suffix(f".{os.getpid()}")
-            part.write_bytes(content.read())
-            part.replace(target)
-    return target
+    folder = npmkit.package(AXE, "axe.min.js")
+    return None if folder is None else folder / "axe.min.js"
 
 
 SHOTS = Path(__file__).resolve().parent.parent / "tests" / "ui" / "shots"

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from uikit import NO_NPM, SHOTS, Frontend, axe_script, graph
+from npmkit import NO_NPM
+from uikit import SHOTS, Frontend, axe_script, graph
 
 ROUTE = "**/headroom/snapshot*"
 HTML = "<img src=x onerror=injected=1>"

@@ -60,13 +60,8 @@ export function createBlock(document, first, { open = true, onToggle = null, onR
   header.append(...(toggle ? [toggle, total] : [name, sub, total]));
   setOpen(open || !toggle);
 
-  let drawn = "";
-
   /** @param {Block} block @param {boolean} [old] */
   function update(block, old = false) {
-    const wanted = JSON.stringify(block) + old;
-    if (wanted === drawn) return;
-    drawn = wanted;
     setAttribute(element, "aria-label", block.label);
     setAttribute(element, "data-level", block.level);
     if (element.classList.contains("hr-old") !== old) element.classList.toggle("hr-old", old);
@@ -97,9 +92,10 @@ function createBar(document) {
 
   /** @param {Block} block */
   function update(block) {
-    show(unknown, block.bar.length === 0);
-    const shown = new Set(block.bar.map(([kind]) => kind));
-    for (const [kind, part] of parts) if (!shown.has(kind)) show(part, false);
+    const none = block.bar.length === 0;
+    show(unknown, none);
+    // All parts are known, or none of them.
+    if (none) for (const part of parts.values()) show(part, false);
     for (const [kind, share] of block.bar) {
       let part = parts.get(kind);
       if (!part) {
@@ -172,7 +168,7 @@ function createNotes(document) {
 
   /** @param {Block["notes"]} notes */
   function update(notes) {
-    const wanted = JSON.stringify(notes);
+    const wanted = notes.map(({ lead, text }) => `${lead}\n${text}`).join("\n");
     if (wanted === shown) return;
     shown = wanted;
     element.replaceChildren(

@@ -147,13 +147,8 @@ function reasonNotes(reasons) {
 /** @param {string} text */
 const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
-/**
- * @param {import("./types.mjs").Ram} ram
- * @param {import("./memory.mjs").Division} division
- * @param {string} level
- * @returns {Block}
- */
-export function ramBlock(ram, division, level) {
+/** @param {Pick<import("./store.mjs").RamReading, "ram" | "division" | "level">} reading @returns {Block} */
+export function ramBlock({ ram, division, level }) {
   const { shown, held, available } = figures(division, ["own", "other"], ["fileCache", "free"]);
   /** @param {keyof typeof RAM_AS} part @returns {Row} */
   const row = (part) => ({ kind: RAM_AS[part], label: t(`ram.${part}`), text: shown[part], na: shown[part] === NA });

@@ -2,7 +2,8 @@
 /** The chart's shapes from samples: one value per column, paths in a box of `width` by `height`. Pure. */
 
 export const WIDTH = 300;
-const COLUMNS = 150;
+/** Of the last minutes a column is three seconds: as often the picture is drawn. */
+export const COLUMNS = 100;
 /** Samples further apart than this many columns, or this long, are not joined: nothing was read between. */
 const LEAST_GAP_MS = 12_000;
 
@@ -51,14 +52,19 @@ export function area(cells, low, high, height) {
   const y = (share) => round((1 - Math.min(1, Math.max(0, share))) * height);
   let path = "";
   for (const [start, end] of stretches(cells)) {
-    let top = "";
-    let bottom = "";
-    for (let place = start; place < end; place++) {
+    const first = /** @type {T} */ (cells[start]);
+    let [over, under] = [y(high(first)), y(low(first))];
+    let top = `M${round(start * step)} ${over}`;
+    let bottom = `H${round(start * step)}Z`;
+    // Only where the height changes there is a corner: a quiet hour is one rectangle.
+    for (let place = start + 1; place < end; place++) {
       const cell = /** @type {T} */ (cells[place]);
-      top += `${top ? "L" : "M"}${round(place * step)} ${y(high(cell))}H${round((place + 1) * step)}`;
-      bottom = `L${round((place + 1) * step)} ${y(low(cell))}H${round(place * step)}${bottom}`;
+      const [nextOver, nextUnder] = [y(high(cell)), y(low(cell))];
+      if (nextOver !== over) top += `H${round(place * step)}V${nextOver}`;
+      if (nextUnder !== under) bottom = `H${round(place * step)}V${under}${bottom}`;
+      [over, under] = [nextOver, nextUnder];
     }
-    path += `${top}${bottom}Z`;
+    path += `${top}H${round(end * step)}V${under}${bottom}`;
   }
   return path;
 }

@@ -27,9 +27,13 @@ const texts = new WeakMap();
 
 /** The element's whole text. @param {Element} element @param {string} text */
 export function setText(element, text) {
-  if (texts.get(element) === text) return;
+  const before = texts.get(element);
+  if (before === text) return;
   texts.set(element, text);
-  element.textContent = text;
+  const { firstChild } = element;
+  // A text that is there already is changed: cheaper than a new one.
+  if (before && text && firstChild instanceof Text && firstChild === element.lastChild) firstChild.data = text;
+  else element.textContent = text;
 }
 
 /** The element's whole text, with its machine words (between backticks) in mono. @param {HTMLElement} element @param {string} text */

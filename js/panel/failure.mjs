@@ -2,7 +2,6 @@
 /** The section on what just failed: one card from what was frozen at that moment, and one for an end without a finish. */
 
 import { clock } from "../format.mjs";
-import { language } from "../strings/index.mjs";
 import { make } from "./dom.mjs";
 import { drawTrouble } from "./failure_card.mjs";
 import { dismissed, shownTroubles } from "./problems.mjs";
@@ -22,7 +21,8 @@ export function create(context) {
   const list = make(document, "div", "hr-cards");
   const spoken = createSpoken(document);
   const element = make(document, "div", "", list, spoken.element);
-  let drawn = "";
+  /** @type {import("./problems.mjs").Trouble[] | null} */
+  let drawn = null;
   /** @type {string[]} */
   let ignored = [];
 
@@ -41,9 +41,8 @@ export function create(context) {
     ignored = view.ignored;
     const troubles = shownTroubles(view);
     // What is told is frozen: it is drawn once, and no poll touches it.
-    const wanted = JSON.stringify([language(), troubles]);
-    if (wanted !== drawn) {
-      drawn = wanted;
+    if (troubles !== drawn) {
+      drawn = troubles;
       list.replaceChildren(...troubles.map((trouble) => drawTrouble(context, trouble, view, spoken.say, () => dismiss(trouble.key))));
     }
     return troubles.length > 0;

@@ -10,7 +10,7 @@ import { breakable } from "./model_rows.mjs";
 import { troubleTitle, wordsOf } from "./problems.mjs";
 import { createBody } from "./warnings_body.mjs";
 
-/** A row of the table is drawn with the colour and texture of the same part in the section Now. */
+/** A row of the table is drawn with the colour and texture of the same part in the section Now. @type {Record<string, string>} */
 const SWATCHES = {
   ...{ weights: "weights", working: "working", other: "other", evictable: "evictable", cache: "cache", free: "free" },
   ...{ "ram.own": "weights", "ram.other": "other", "ram.fileCache": "evictable", "ram.free": "free" },
@@ -47,6 +47,7 @@ export function drawTrouble(context, trouble, view, say, dismiss) {
  */
 function drawFailure(context, failure, say, dismiss) {
   const { document } = context;
+  /** @type {HTMLElement[]} */
   const parts = [make(document, "p", "mut", failureTime(failure)), ...drawFixes(document, failure)];
   const blocks = moment(failure);
   parts.push(label(document, t("failure.moment")));

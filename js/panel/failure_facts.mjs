@@ -21,17 +21,25 @@ const MOST_MODELS = 4;
 /** Programs smaller than this are the desktop. */
 const PROGRAM_BYTES = 2 ** 28;
 
-/** A node as it is called: by its class, as the host's own messages do. @param {string | null | undefined} type */
-const nodeName = (type) => (type ? `\`${type.replaceAll("`", "'")}\`` : t("failure.someNode"));
+/**
+ * A node as it is called: as on the canvas, or else by its class, as the host's own messages do.
+ * @param {string | null | undefined} type
+ * @param {string | null} [title]
+ */
+function nodeName(type, title) {
+  if (title) return title.replaceAll("`", "'");
+  return type ? `\`${type.replaceAll("`", "'")}\`` : t("failure.someNode");
+}
 
 /**
  * The card's title.
  * @param {Record<string, any> | null} failure
  * @param {Record<string, any> | null} ended the last run where ComfyUI ended in the middle of it
+ * @param {string | null} [title] what the failure's node is called on the canvas
  */
-export function failureTitle(failure, ended) {
+export function failureTitle(failure, ended, title = null) {
   if (!failure) return ended?.node ? t("ended.title.node", { node: nodeName(ended.node) }) : t("ended.title");
-  const node = nodeName(failure.node_type);
+  const node = nodeName(failure.node_type, title);
   if (failure.kind !== "out-of-memory") return t(failure.kind === "nan" ? "failure.nan" : "failure.other", { node });
   const memory = t(`failure.memory.${["vram", "ram"].includes(failure.memory) ? failure.memory : "unknown"}`);
   const { asked_bytes: asked, free_bytes: free } = failure;

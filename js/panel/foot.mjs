@@ -3,6 +3,7 @@
 
 import { t } from "../strings/index.mjs";
 import { make, setText } from "./dom.mjs";
+import { onChange } from "./unchanged.mjs";
 
 /** @param {Document} document */
 export function createFoot(document) {
@@ -12,23 +13,29 @@ export function createFoot(document) {
   /** @param {import("./store.mjs").View} view */
   function update({ snapshot, devices, unused }) {
     if (!snapshot) return;
-    const { host } = snapshot;
-    const driver = [...devices, ...unused].map((reading) => reading.device.driver).find(Boolean);
-    const parts = [
-      t("foot.versions", { comfyui: host.version ?? "?" }),
-      `torch ${host.versions?.torch ?? "?"}`,
-      ...(driver ? [t("foot.driver", { driver })] : []),
-    ];
-    setText(versions, parts.join(", "));
-    setText(dynamic, dynamicText(host));
+    const { version, versions: found, dynamic_vram: on, dynamic_vram_reason: why } = snapshot.host;
+    const driver = (devices.find(hasDriver) ?? unused.find(hasDriver))?.device.driver;
+    writeVersions(version ?? "?", found?.torch ?? "?", driver ?? "");
+    writeDynamic(on, why, found?.["comfy-aimdo"] ?? "?");
   }
+
+  const writeVersions = onChange((/** @type {string} */ comfyui, /** @type {string} */ torch, /** @type {string} */ driver) => {
+    const parts = [t("foot.versions", { comfyui }), `torch ${torch}`, ...(driver ? [t("foot.driver", { driver })] : [])];
+    setText(versions, parts.join(", "));
+  });
+  const writeDynamic = onChange((/** @type {boolean | null} */ on, /** @type {string | null} */ why, /** @type {string} */ aimdo) =>
+    setText(dynamic, dynamicText(on, why, aimdo)),
+  );
 
   return { element, update };
 }
 
-/** @param {Record<string, any>} host */
-function dynamicText({ dynamic_vram: on, dynamic_vram_reason: why, versions }) {
+/** @param {import("./store.mjs").Reading} reading */
+const hasDriver = ({ device }) => Boolean(device.driver);
+
+/** @param {boolean | null | undefined} on @param {string | null} why @param {string} aimdo its version */
+function dynamicText(on, why, aimdo) {
   if (on === null || on === undefined) return "";
-  if (on) return t("foot.dynamic.on", { aimdo: versions?.["comfy-aimdo"] ?? "?" });
+  if (on) return t("foot.dynamic.on", { aimdo });
   return why ? t("foot.dynamic.off.why", { why }) : t("foot.dynamic.off");
 }

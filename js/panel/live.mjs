@@ -8,7 +8,7 @@ import { recall, recallSession, remember, rememberSession } from "./memo.mjs";
 import { createMeter } from "./meter.mjs";
 import { createPanel } from "./panel.mjs";
 import { Poller } from "./poller.mjs";
-import { newProblems, problemCount } from "./problems.mjs";
+import { newProblems, problemCount, serious } from "./problems.mjs";
 import { METER, defaultOf, intervalFrom } from "./settings.mjs";
 import { Store } from "./store.mjs";
 
@@ -18,7 +18,7 @@ const METER_SHARE = 2;
 const ANSWER_MS = 10_000;
 /** Between two drawings for the host's events, which come many times a second. */
 const EVENT_DRAW_MS = 250;
-const LANGUAGE_MS = 2000;
+const LANGUAGE_MS = 10_000;
 const TOLD = "told";
 
 /** @param {string} key */
@@ -32,7 +32,7 @@ function set(key, value) {
   drawSoon();
 }
 
-const store = new Store(get, Date.now());
+const store = new Store(get, Date.now(), host.titleOfClass);
 const poller = new Poller({
   ask: () => host.getJson("/headroom/snapshot?advice=1", ANSWER_MS),
   now: () => Date.now(),
@@ -118,8 +118,8 @@ let interval = intervalFrom(defaultOf);
 /** What the tab in the sidebar has now. @type {{ badge: string | null, tooltip: string }} */
 let shown = { badge: null, tooltip: "" };
 
-/** The badge, and one toast for what is new and serious: once, also over a reload of the page. */
-function tellNews() {
+/** The number on the tab's icon. */
+function drawBadge() {
   const count = problemCount(store.view);
   const badge = count ? String(count) : null;
   const tooltip = t("panel.tooltip");
@@ -127,10 +127,19 @@ function tellNews() {
     shown = { badge, tooltip };
     host.setTab(TAB, shown);
   }
-  const told = recallSession(TOLD) ?? [];
-  const news = newProblems(told, store.view);
+}
+
+/** What was told in this tab of the browser; read when there is something to tell. @type {string[] | undefined} */
+let told;
+
+/** One toast for what is new and serious: once, also over a reload of the page. */
+function tellNews() {
+  if (!serious(store.view).length) return;
+  const before = (told ??= /** @type {string[]} */ (recallSession(TOLD) ?? []));
+  const news = newProblems(before, store.view);
   if (!news.length) return;
-  rememberSession(TOLD, [...told, ...news.map((one) => one.key)].slice(-100));
+  told = [...before, ...news.map((one) => one.key)].slice(-100);
+  rememberSession(TOLD, told);
   host.toast("warn", news[0].title.replaceAll("`", ""), t("toast.new"));
 }
 
@@ -153,9 +162,10 @@ function draw() {
   followLanguage();
   if (panel && place) panel.update(store.view);
   meter?.update(store.view);
+  drawBadge();
 }
 
-/** The host tells nobody when its language changes; it is asked now and then. */
+/** Where the host does not tell that its language changes it is asked now and then: to ask takes longer than a drawing. */
 function followLanguage() {
   if (Date.now() - languageAt < LANGUAGE_MS) return;
   languageAt = Date.now();
@@ -250,6 +260,10 @@ export function begin() {
   host.addTab({ id: TAB, title: "Headroom", tooltip: t("panel.tooltip"), render: showPanel, destroy: hidePanel });
   followRuns();
   document.addEventListener("visibilitychange", look);
+  host.listenToLanguage(() => {
+    languageAt = 0;
+    drawSoon();
+  });
   applySettings();
 }
 

@@ -5,6 +5,7 @@ import { icon } from "../icons.mjs";
 import { t } from "../strings/index.mjs";
 import { button, keyed, make, setAttribute, setStyle, setText, show } from "./dom.mjs";
 import { meterItems } from "./meter_items.mjs";
+import { unchanged } from "./unchanged.mjs";
 
 /** @param {Document} document @param {() => void} open */
 export function createMeter(document, open) {
@@ -15,30 +16,33 @@ export function createMeter(document, open) {
   /** @type {Map<string, any>} */
   const known = new Map();
 
-  let drawn = "";
+  /** @type {{ items: import("./meter_items.mjs").Item[], more: number, old: boolean } | null} */
+  let drawn = null;
 
   /** @param {import("./store.mjs").View} view */
   function update(view) {
-    const { items, more: others } = meterItems(view);
-    const old = view.connection.state !== "live";
-    const wanted = JSON.stringify([items, others, old]);
+    const wanted = unchanged(drawn, { ...meterItems(view), old: view.connection.state !== "live" });
     if (wanted === drawn) return;
     drawn = wanted;
+    const { items, more: others, old } = wanted;
     element.classList.toggle("hr-old", old);
     keyed(list, items, (item) => item.key, () => createItem(document), known);
     show(more, others > 0);
     setText(more, t("meter.more", { count: others }));
-    const parts = items.map((item) => {
-      const word = item.level === "error" ? t("meter.critical") : item.level === "warn" ? t("meter.tight") : "";
-      const text = t("meter.part", { name: item.name, left: item.left, used: item.used || "n/a" });
-      return word ? `${text} (${word})` : text;
-    });
+    const parts = items.map(partOf);
     const state = old ? [t("meter.old")] : [];
     setAttribute(control, "aria-label", t("meter.label", { parts: [...parts, ...state].join("; ") }));
     setAttribute(control, "title", [...parts, ...state].join("\n"));
   }
 
   return { element, update };
+}
+
+/** An item in words. @param {import("./meter_items.mjs").Item} item */
+function partOf({ name, left, used, level }) {
+  const word = level === "error" ? t("meter.critical") : level === "warn" ? t("meter.tight") : "";
+  const text = t("meter.part", { name, left, used: used || "n/a" });
+  return word ? `${text} (${word})` : text;
 }
 
 /** @param {Document} document */
@@ -58,8 +62,13 @@ function createItem(document) {
     used,
   );
 
+  /** @type {import("./meter_items.mjs").Item | null} */
+  let drawn = null;
+
   /** @param {import("./meter_items.mjs").Item} item */
   function update(item) {
+    if (item === drawn) return;
+    drawn = item;
     setAttribute(element, "data-level", item.level);
     setAttribute(element, "data-least", item.least ? "" : null);
     setText(name, item.name);

@@ -4,6 +4,7 @@
 import { t } from "../strings/index.mjs";
 import { button, iconButton, keyed, make, setLabel, setOff, setStyle, setText, show, uniqueId } from "./dom.mjs";
 import { breakable, freedText, modelRows, residentBytes } from "./model_rows.mjs";
+import { onChange } from "./unchanged.mjs";
 
 export const id = "models";
 
@@ -47,15 +48,19 @@ export function create({ document, act, refresh, redraw }) {
     const answers = view.connection.state === "live";
     if (running) result = "";
     const off = running || !answers || Boolean(pending);
-    const rows = modelRows(view.snapshot.models);
+    drawRows(view.snapshot.models, off);
+    setText(why, !answers ? t("models.noAnswer") : pending || (running ? t("models.running") : result || would(view)));
+    return true;
+  }
+
+  const drawRows = onChange((/** @type {import("./types.mjs").LoadedModel[]} */ models, /** @type {boolean} */ off) => {
+    const rows = modelRows(models);
     show(none, rows.length === 0);
     keyed(list, rows, (row) => row.key, (row) => createRow(row), known);
     for (const { setOff: turn } of known.values()) turn(off);
     setOff(all, off || rows.length === 0, why.id);
     setOff(cache, off, why.id);
-    setText(why, !answers ? t("models.noAnswer") : pending || (running ? t("models.running") : result || would(view)));
-    return true;
-  }
+  });
 
   /** @param {import("./model_rows.mjs").ModelRow} first */
   function createRow(first) {
@@ -66,6 +71,7 @@ export function create({ document, act, refresh, redraw }) {
     share.setAttribute("aria-hidden", "true");
     const line = make(document, "div", "m", about, size);
     const row = make(document, "li", "hr-model", name, line, share);
+    size.title = t("models.resident.tip");
     const eject = first.id === null ? null : iconButton(document, "eject", "", () => run("unload", { model: first.id }, "models.working"));
     if (eject) {
       setLabel(eject, t("models.unload", { name: first.name }), t("models.unload.tip"));
@@ -77,7 +83,6 @@ export function create({ document, act, refresh, redraw }) {
       update(now) {
         setText(about, now.about);
         setText(size, now.size);
-        size.title = t("models.resident.tip");
         setStyle(share, "--v", `${(now.share * 100).toFixed(1)}%`);
       },
       /** @param {boolean} off */

@@ -10,6 +10,20 @@ import { keyed, make, setInline, show } from "./dom.mjs";
 export const id = "now";
 const OPEN = "now.open";
 
+/**
+ * A GPU's reading, or the RAM's.
+ * @typedef {object} Item
+ * @property {string} key
+ * @property {import("./store.mjs").Reading | null} reading
+ * @property {import("./store.mjs").RamReading | null} ram
+ * @property {boolean} old
+ * @property {boolean} first  it has its rows open at first
+ */
+
+/** @param {Item} item */
+const blockOf = ({ reading, ram }) =>
+  reading ? deviceBlock(reading) : ramBlock(/** @type {import("./store.mjs").RamReading} */ (ram));
+
 /** @param {import("./sections.mjs").Context} context @returns {import("./sections.mjs").Section} */
 export function create({ document, get, set, resetPeak }) {
   const none = make(document, "p", "hr-none");
@@ -31,26 +45,32 @@ export function create({ document, get, set, resetPeak }) {
     if (!snapshot || !ram) return true;
     setInline(none, t((snapshot.host.flags ?? []).includes("--cpu") ? "now.cpu" : "now.noGpu"));
     const old = view.connection.state !== "live";
-    const blocks = view.devices.map((reading, place) => ({ block: deviceBlock(reading), old, first: place === 0 }));
-    if (!ram.shared) blocks.push({ block: ramBlock(snapshot.ram, ram.division, ram.level), old, first: true });
-    blocks.push(...view.unused.map((reading) => ({ block: deviceBlock(reading), old, first: false })));
-    keyed(
-      list,
-      blocks,
-      ({ block }) => block.key,
-      ({ block, first }) => {
-        const gpu = block.key !== "ram";
-        const part = createBlock(document, block, {
-          // The GPU that runs the queue is open, others are compact.
-          open: remembered()[block.key] ?? first,
-          onToggle: gpu ? (key, open) => set(OPEN, { ...remembered(), [key]: open }) : null,
-          onResetPeak: gpu ? resetPeak : null,
-        });
-        return { element: part.element, update: (item) => part.update(item.block, item.old) };
-      },
-      known,
-    );
+    /** @type {Item[]} */
+    const items = view.devices.map((reading, place) => ({ key: reading.key, reading, ram: null, old, first: place === 0 }));
+    if (!ram.shared) items.push({ key: "ram", reading: null, ram, old, first: true });
+    items.push(...view.unused.map((reading) => ({ key: reading.key, reading, ram: null, old, first: false })));
+    keyed(list, items, (item) => item.key, createPart, known);
     return true;
+  }
+
+  /** @param {Item} first */
+  function createPart(first) {
+    const gpu = first.reading !== null;
+    const part = createBlock(document, blockOf(first), {
+      // The GPU that runs the queue is open, others are compact.
+      open: remembered()[first.key] ?? first.first,
+      onToggle: gpu ? (key, open) => set(OPEN, { ...remembered(), [key]: open }) : null,
+      onResetPeak: gpu ? resetPeak : null,
+    });
+    let drawn = first;
+    /** @param {Item} item */
+    function update(item) {
+      // The same reading again: its words need not be made.
+      if (item.reading === drawn.reading && item.ram === drawn.ram && item.old === drawn.old) return;
+      drawn = item;
+      part.update(blockOf(item), item.old);
+    }
+    return { element: part.element, update };
   }
 
   /** @param {import("./store.mjs").View} view */

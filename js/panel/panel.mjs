@@ -29,7 +29,9 @@ export function createPanel(context, currentView, openSettings) {
     reveal: (id) => frames.find((frame) => frame.id === id)?.reveal(),
   });
   const foot = createFoot(document);
-  const element = make(document, "div", "hr hr-panel", head.element, help, ...frames.map((frame) => frame.element), foot.element);
+  const feet = frames.flatMap((frame) => frame.foot ?? []);
+  const parts = [head.element, help, ...frames.map((frame) => frame.element), ...feet, foot.element];
+  const element = make(document, "div", "hr hr-panel", ...parts);
   element.setAttribute("role", "region");
   element.setAttribute("aria-label", t("panel.title"));
 

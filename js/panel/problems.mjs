@@ -4,6 +4,7 @@
 import { adviceWords } from "../strings/advice.mjs";
 import { language } from "../strings/index.mjs";
 import { failureTitle } from "./failure_facts.mjs";
+import { onChange, unchanged } from "./unchanged.mjs";
 
 /**
  * @typedef {import("./types.mjs").Advice} Advice
@@ -13,6 +14,7 @@ import { failureTitle } from "./failure_facts.mjs";
  * @typedef {object} Trouble
  * @property {string} key  of this one occurrence; dismissed by it
  * @property {Record<string, any> | null} failure
+ * @property {string | null} node  what the failure's node is called on the canvas
  * @property {Record<string, any> | null} ended  the last run's facts
  * @property {Advice | null} advice  what the server says of the end
  *
@@ -21,24 +23,32 @@ import { failureTitle } from "./failure_facts.mjs";
 
 /** Severities, the worst first, and the level that draws them. */
 export const LEVELS = { problem: "error", warning: "warn", info: "info" };
-const SEVERITIES = Object.keys(LEVELS);
+export const SEVERITIES = /** @type {(keyof Counts)[]} */ (Object.keys(LEVELS));
 /** Told in the section of what just failed, beside the facts of that run. */
 const ENDED_RULE = "last-run-unfinished";
 
 /** A severity of a newer server is a note. @param {Advice} advice @returns {keyof Counts} */
-export const severityOf = (advice) => /** @type {keyof Counts} */ (SEVERITIES.includes(advice.severity) ? advice.severity : "info");
+export const severityOf = (advice) => (SEVERITIES.includes(advice.severity) ? advice.severity : "info");
 
-/** The advice for the cards, the worst first; the server's order decides among equals. @param {View} view */
+/** The advice for the cards, the worst first; the server's order decides among equals. @param {{ advice: Advice[] }} view */
 export function ordered(view) {
   const cards = view.advice.filter((advice) => advice.id !== ENDED_RULE);
   return cards.sort((a, b) => SEVERITIES.indexOf(severityOf(a)) - SEVERITIES.indexOf(severityOf(b)));
 }
 
-/** The advice that is shown. @param {View} view */
-export const shownAdvice = (view) => ordered(view).filter((advice) => !view.ignored.includes(advice.id));
+const divided = onChange((/** @type {Advice[]} */ advice, /** @type {string[]} */ ignored) => {
+  const all = ordered({ advice });
+  return {
+    shown: all.filter((one) => !ignored.includes(one.id)),
+    hidden: all.filter((one) => ignored.includes(one.id)),
+  };
+});
 
-/** The advice that fits now and was dismissed. @param {View} view */
-export const dismissedAdvice = (view) => ordered(view).filter((advice) => view.ignored.includes(advice.id));
+/** The advice that is shown; the same list until something changes. @param {View} view */
+export const shownAdvice = (view) => divided(view.advice, view.ignored).shown;
+
+/** The advice that fits now and was dismissed; the same list until something changes. @param {View} view */
+export const dismissedAdvice = (view) => divided(view.advice, view.ignored).hidden;
 
 /** How many there are of each severity. @param {Advice[]} advice @returns {Counts} */
 export function counts(advice) {
@@ -52,16 +62,26 @@ export function allTroubles(view) {
   const { failure, last_run: run } = view.snapshot ?? {};
   /** @type {Trouble[]} */
   const found = [];
-  if (failure) found.push({ key: `failure@${failure.at}`, failure, ended: null, advice: null });
+  if (failure) found.push({ key: `failure@${failure.at}`, failure, node: view.failedNode ?? null, ended: null, advice: null });
   if (run?.finished === false) {
     const advice = view.advice.find((one) => one.id === ENDED_RULE) ?? null;
-    found.push({ key: `ended@${run.ended_at ?? 0}`, failure: null, ended: run, advice });
+    found.push({ key: `ended@${run.ended_at ?? 0}`, failure: null, node: null, ended: run, advice });
   }
   return found;
 }
 
-/** What is shown of it. @param {View} view */
-export const shownTroubles = (view) => allTroubles(view).filter((trouble) => !view.ignored.includes(trouble.key));
+/** @type {Trouble[]} */
+const NONE = [];
+/** @type {Trouble[]} */
+let troubles = NONE;
+
+/** What is shown of it; the same list until something changes. @param {View} view */
+export function shownTroubles(view) {
+  const { failure, last_run: run } = view.snapshot ?? {};
+  if (!failure && run?.finished !== false) return NONE;
+  const found = allTroubles(view).filter((trouble) => !view.ignored.includes(trouble.key));
+  return (troubles = unchanged(troubles, found));
+}
 
 /**
  * The list of what is dismissed, with one more. Of the keys of single runs only the newest of a kind is kept.
@@ -115,5 +135,5 @@ export const wordsOf = (advice, view) => adviceWords(advice, language(), view.sn
 /** @param {Trouble} trouble @param {View} view */
 export function troubleTitle(trouble, view) {
   if (trouble.advice) return wordsOf(trouble.advice, view).title;
-  return failureTitle(trouble.failure, trouble.ended);
+  return failureTitle(trouble.failure, trouble.ended, trouble.node);
 }

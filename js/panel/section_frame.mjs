@@ -3,7 +3,7 @@
 
 import { icon } from "../icons.mjs";
 import { t } from "../strings/index.mjs";
-import { button, make, setAttribute, setText, show, uniqueId } from "./dom.mjs";
+import { button, make, setText, show, uniqueId } from "./dom.mjs";
 
 /**
  * @param {import("./sections.mjs").SectionModule} module
@@ -39,8 +39,6 @@ export function createFrame(module, context) {
     const found = section.fact?.(view) ?? "";
     if (typeof found === "string") {
       setText(fact, found);
-      setAttribute(fact, "aria-label", null);
-      shown = "";
       return;
     }
     if (found.label === shown) return;
@@ -56,5 +54,5 @@ export function createFrame(module, context) {
     head.focus({ preventScroll: true });
   }
 
-  return { id: module.id, element, update, reveal };
+  return { id: module.id, element, foot: section.foot ?? null, update, reveal };
 }

@@ -25,9 +25,10 @@ import * as warnings from "./warnings.mjs";
  *
  * What it makes. The frame around it (heading, folding) is the panel's. `update` returns false when the section has
  * nothing to show: then it is hidden, heading included. `fact` is what stands right in the heading: a text, or parts
- * with a label for screen readers.
+ * with a label for screen readers. `foot` stands at the panel's foot, also where the section is hidden.
  * @typedef {object} Section
  * @property {HTMLElement} element
+ * @property {HTMLElement} [foot]
  * @property {(view: import("./store.mjs").View) => boolean} update
  * @property {(view: import("./store.mjs").View) => string | { label: string, parts: (string | Node)[] }} [fact]
  *

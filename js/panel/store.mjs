@@ -7,6 +7,7 @@ import { divideDevice, divideRam } from "./memory.mjs";
 import { IDLE, atNode, progressed, started } from "./run_state.mjs";
 import { IGNORED, limitsFrom } from "./settings.mjs";
 import { SteadyPrograms } from "./steady.mjs";
+import { unchanged } from "./unchanged.mjs";
 
 /**
  * @typedef {import("./types.mjs").Device} Device
@@ -31,6 +32,11 @@ import { SteadyPrograms } from "./steady.mjs";
  * @property {number | null} at  ms of the last answer
  * @property {number | null} nextAt  ms of the next try
  *
+ * The RAM as it is shown. `shared`: a GPU has no other memory, and shows it already.
+ * @typedef {{ ram: import("./types.mjs").Ram, division: import("./memory.mjs").Division,
+ *   level: import("./levels.mjs").Level, shared: boolean }} RamReading
+ *
+ * Devices, models, advice, failure and last run are the same objects as before while they are equal (unchanged.mjs).
  * @typedef {object} View
  * @property {number} now  ms
  * @property {Connection} connection
@@ -39,8 +45,8 @@ import { SteadyPrograms } from "./steady.mjs";
  * @property {string[]} ignored  ids of dismissed warnings
  * @property {Reading[]} devices  GPUs that ComfyUI uses
  * @property {Reading[]} unused  GPUs that it does not
- * @property {{ division: import("./memory.mjs").Division, level: import("./levels.mjs").Level, shared: boolean } | null} ram
- *   `shared`: a GPU has no other memory, and shows it already
+ * @property {RamReading | null} ram
+ * @property {string | null} failedNode  what the node of the last failure is called on the canvas
  * @property {import("./run_state.mjs").Run} run
  * @property {History} history
  */
@@ -48,9 +54,26 @@ import { SteadyPrograms } from "./steady.mjs";
 /** The reason that stands for a whole card, and what the driver says of one that fell off the bus. */
 const WHOLE_CARD = "device";
 const FELL_OFF = "the driver has lost the card";
+/** @type {Advice[]} */
+const NO_ADVICE = [];
+
+/**
+ * What is not drawn again while it is the same; the rest changes with each answer, or is long and hardly used.
+ * @param {Snapshot} before
+ * @param {Snapshot} now
+ */
+function keepEqual(before, now) {
+  now.devices = unchanged(before.devices, now.devices);
+  now.unused_devices = unchanged(before.unused_devices, now.unused_devices);
+  now.models = unchanged(before.models, now.models);
+  now.last_run = unchanged(before.last_run, now.last_run);
+  now.failure = unchanged(before.failure, now.failure);
+  now.advice = unchanged(before.advice, now.advice);
+}
 
 export class Store {
   #get;
+  #titleOf;
   #levels = new Levels();
   /** @type {import("./levels.mjs").Limits} */
   #limits;
@@ -65,19 +88,25 @@ export class Store {
   /** @type {View} */
   view;
 
-  /** @param {(key: string) => unknown} get settings @param {number} now ms */
-  constructor(get, now) {
+  /**
+   * @param {(key: string) => unknown} get settings
+   * @param {number} now ms
+   * @param {(executionId: unknown, type: unknown) => string | null} [titleOf] what a node is called on the canvas
+   */
+  constructor(get, now, titleOf = () => null) {
     this.#get = get;
+    this.#titleOf = titleOf;
     this.#limits = limitsFrom(get);
     this.view = {
       now,
       connection: { state: "first", at: null, nextAt: null },
       snapshot: null,
-      advice: [],
+      advice: NO_ADVICE,
       ignored: [],
       devices: [],
       unused: [],
       ram: null,
+      failedNode: null,
       run: IDLE,
       history: new History(),
     };
@@ -91,26 +120,37 @@ export class Store {
     this.view.ignored = Array.isArray(ignored) ? ignored.map(String) : [];
   }
 
-  /** An answer of GET /headroom/snapshot?advice=1. @param {Snapshot} snapshot @param {number} now */
+  /** An answer of GET /headroom/snapshot?advice=1; it is kept, and changed. @param {Snapshot} snapshot @param {number} now */
   received(snapshot, now) {
     const { view } = this;
+    const { failure } = view.snapshot ?? {};
+    if (view.snapshot) keepEqual(view.snapshot, snapshot);
     view.now = now;
     view.connection = { state: "live", at: now, nextAt: null };
     view.snapshot = snapshot;
-    view.advice = snapshot.advice ?? [];
+    view.advice = snapshot.advice ?? NO_ADVICE;
+    this.#nameFailure(snapshot.failure === failure);
     // The server knows best whether anything runs: another browser's prompt, or the end of ours that was missed.
     if (snapshot.host.running === false && view.run.running && view.run.nodeId === null) view.run = IDLE;
-    view.devices = snapshot.devices
-      .filter((device) => device.kind !== "cpu")
-      .map((device) => this.#reading(device, snapshot, now, true));
-    view.unused = snapshot.unused_devices.map((device) => this.#reading(device, snapshot, now, false));
+    const used = snapshot.devices.filter((device) => device.kind !== "cpu");
+    view.devices = unchanged(view.devices, used.map((device) => this.#reading(device, snapshot, now, true)));
+    const unused = snapshot.unused_devices.map((device) => this.#reading(device, snapshot, now, false));
+    view.unused = unchanged(view.unused, unused);
     const division = divideRam(snapshot.ram);
-    view.ram = {
+    view.ram = unchanged(view.ram, {
+      ram: snapshot.ram,
       division,
       level: this.#levels.update("ram", division.available, division.total, this.#limits, now),
       shared: view.devices.length > 0 && view.devices.every((reading) => reading.device.unified),
-    };
+    });
     view.history.add(this.#sample(now));
+  }
+
+  /** Once it has a name that stays: the workflow can be closed, or not be open yet. @param {boolean} same failure as before */
+  #nameFailure(same) {
+    const { failure } = this.view.snapshot ?? {};
+    const known = same ? this.view.failedNode : null;
+    this.view.failedNode = failure ? (known ?? this.#titleOf(failure.node_id, failure.node_type)) : null;
   }
 
   /** No answer. @param {number | null} status of HTTP, null without one @param {number} now @param {number} nextAt */
@@ -153,9 +193,10 @@ export class Store {
   /** Forgets the peak of a device. @param {string} key */
   resetPeak(key) {
     this.#peaks.delete(key);
-    for (const reading of [...this.view.devices, ...this.view.unused]) {
-      if (reading.key === key) reading.peak = this.#peak(key, reading.device.used_bytes);
-    }
+    /** @param {Reading} reading */
+    const reset = (reading) => (reading.key === key ? { ...reading, peak: this.#peak(key, reading.device.used_bytes) } : reading);
+    this.view.devices = this.view.devices.map(reset);
+    this.view.unused = this.view.unused.map(reset);
   }
 
   /** @param {Device} device @param {Snapshot} snapshot @param {number} now @param {boolean} used @returns {Reading} */

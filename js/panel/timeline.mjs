@@ -7,6 +7,7 @@ import { button, make, setAttribute, setStyle, setText, show, uniqueId } from ".
 import { MINUTES } from "./history.mjs";
 import { createLane } from "./lane.mjs";
 import { COLUMN_MS, moved, peakLine, pictureOf, readoutAt } from "./timeline_view.mjs";
+import { onChange } from "./unchanged.mjs";
 
 export const id = "timeline";
 const SPAN = "timeline.span";
@@ -19,7 +20,7 @@ const RAM_HEIGHT = 28;
 /** @param {import("./sections.mjs").Context} context @returns {import("./sections.mjs").Section} */
 export function create({ document, get, set, redraw }) {
   const gpus = createChoice(document, t("timeline.gpu"), (key) => choose(() => (gpu = key)));
-  const spans = createChoice(document, t("timeline.span"), (key) => choose(() => set(SPAN, key)));
+  const spans = createChoice(document, t("timeline.span"), (key) => choose(() => set(SPAN, (wanted = key))));
   const total = make(document, "span");
   const vramCaption = make(document, "div", "hr-cap", make(document, "span", "", t("timeline.vram"), gpus.element), total);
   const vram = createChart(document, HEIGHT, ["other", "weights", "working", "evictable"]);
@@ -38,6 +39,8 @@ export function create({ document, get, set, redraw }) {
   plot.tabIndex = 0;
   plot.setAttribute("role", "slider");
 
+  /** @type {unknown} */
+  let wanted = get(SPAN);
   /** @type {string | null} */
   let gpu = null;
   /** What is pointed at, ms. @type {number | null} */
@@ -104,19 +107,18 @@ export function create({ document, get, set, redraw }) {
   function update(view) {
     last = view;
     if (!view.snapshot) return false;
-    const keys = view.devices.map((reading) => reading.key);
-    if (gpu === null || !keys.includes(gpu)) gpu = keys[0] ?? null;
     const { run } = view.history;
-    const span = run && get(SPAN) === "run" ? "run" : "minutes";
-    gpus.update(view.devices.map(({ key, device }) => [key, t("block.gpu", { index: device.index })]), gpu ?? "", keys.length > 1);
-    spans.update([["minutes", t("timeline.minutes", { minutes: MINUTES })], ["run", t("timeline.run")]], span, run !== null);
+    const keys = view.devices.map((reading) => reading.key).join(" ");
     // The same columns and nodes again: nothing to draw.
-    const state = [Math.ceil(view.now / COLUMN_MS), span, gpu, view.run.nodeId, run?.id, run?.to].join("|");
-    if (state !== drawn) {
-      drawn = state;
-      draw(pictureOf(view, span, gpu), span);
-      drawReadout();
-    }
+    const state = [Math.ceil(view.now / COLUMN_MS), wanted, gpu, keys, view.run.nodeId, run?.id, run?.to].join("|");
+    if (state === drawn) return true;
+    drawn = state;
+    if (!view.devices.some((reading) => reading.key === gpu)) gpu = view.devices[0]?.key ?? null;
+    const span = run && wanted === "run" ? "run" : "minutes";
+    gpus.update(view.devices.map(({ key, device }) => [key, t("block.gpu", { index: device.index })]), gpu ?? "", view.devices.length > 1);
+    spans.update([["minutes", t("timeline.minutes", { minutes: MINUTES })], ["run", t("timeline.run")]], span, run !== null);
+    draw(pictureOf(view, span, gpu), span);
+    drawReadout();
     return true;
   }
 
@@ -162,12 +164,12 @@ export function create({ document, get, set, redraw }) {
     setText(total, picture.total === null ? "" : t("timeline.total", { total_bytes: picture.total }));
   }
 
-  /** @param {import("./store.mjs").View} view */
-  function fact(view) {
-    const point = gpu === null ? null : picture?.peak?.devices[gpu];
-    const held = point ? point.held : picture?.peak?.ram.own;
-    return view.snapshot && held ? t("timeline.fact", { held_bytes: held }) : "";
-  }
+  const fact = () => factOf(picture);
+  const factOf = onChange((/** @type {import("./timeline_view.mjs").Picture | null} */ shown) => {
+    const point = shown?.gpu == null ? null : shown.peak?.devices[shown.gpu];
+    const held = point ? point.held : shown?.peak?.ram.own;
+    return held ? t("timeline.fact", { held_bytes: held }) : "";
+  });
 
   return { element, update, fact };
 }
@@ -182,7 +184,7 @@ function createChoice(document, label, choose) {
   /** @param {[key: string, text: string][]} options @param {string} chosen @param {boolean} useful */
   function update(options, chosen, useful) {
     show(element, useful);
-    const wanted = JSON.stringify(options);
+    const wanted = options.join("\n");
     if (wanted !== shown) {
       shown = wanted;
       element.replaceChildren(...options.map(([key, text]) => button(document, "", () => choose(key), text)));

@@ -3,7 +3,7 @@
 
 import { clockSeconds } from "../format.mjs";
 import { t } from "../strings/index.mjs";
-import { columns } from "./chart.mjs";
+import { COLUMNS, columns } from "./chart.mjs";
 import { MINUTES } from "./history.mjs";
 
 /**
@@ -22,7 +22,7 @@ import { MINUTES } from "./history.mjs";
  */
 
 /** The width of a column of the last minutes: columns keep their place in time, so that the picture does not shimmer. */
-export const COLUMN_MS = (MINUTES * 60_000) / 150;
+export const COLUMN_MS = (MINUTES * 60_000) / COLUMNS;
 
 /**
  * @param {import("./store.mjs").View} view

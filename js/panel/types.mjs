@@ -52,6 +52,7 @@
  * @typedef {object} Advice
  * @property {string} id
  * @property {"problem" | "warning" | "info"} severity
+ * @property {number} rank
  * @property {string} title
  * @property {string} why
  * @property {string} fix

@@ -22,8 +22,11 @@ export function create(context) {
   const list = createList(context, { say: spoken.say, dismiss });
   const more = createDismissed(context, bringBack);
   const element = make(document, "div", "", list.element, more.element, spoken.element);
+  const foot = make(document, "div", "hr-foot-more");
   /** @type {string[]} */
   let ignored = [];
+  /** What is drawn. @type {{ shown: unknown, hidden: unknown }} */
+  let drawn = { shown: null, hidden: null };
 
   /** @param {string} rule */
   function dismiss(rule) {
@@ -52,12 +55,17 @@ export function create(context) {
     ignored = view.ignored;
     const shown = shownAdvice(view);
     const hidden = dismissedAdvice(view);
+    const same = shown === drawn.shown && hidden === drawn.hidden;
     // What somebody has selected to copy stays as it is until the selection is gone.
-    if (hasSelection(element)) return true;
+    if (same || hasSelection(element)) return list.count() > 0;
+    drawn = { shown, hidden };
     list.update(shown, view);
     more.update(hidden, view);
-    return shown.length + hidden.length > 0;
+    // Where no card is left the section goes, and the line stands at the panel's foot.
+    const place = shown.length ? element : foot;
+    if (more.element.parentElement !== place) place.append(more.element);
+    return shown.length > 0;
   }
 
-  return { element, update, fact: createFact(document) };
+  return { element, foot, update, fact: createFact(document) };
 }

@@ -20,8 +20,6 @@ export function createDismissed(context, bringBack) {
   toggleButton.setAttribute("aria-controls", list.id);
   const line = make(document, "p", "hr-more", count, " ", toggleButton);
   const element = make(document, "div", "", line, list);
-  let drawn = "";
-
   function toggle() {
     show(list, list.hidden);
     label();
@@ -38,10 +36,7 @@ export function createDismissed(context, bringBack) {
     if (!advice.length) show(list, false);
     setInline(count, t(advice.length === 1 ? "cards.dismissed.one" : "cards.dismissed", { count: advice.length }));
     label();
-    const wanted = advice.map((one) => ({ id: one.id, severity: severityOf(one), title: wordsOf(one, view).title, back: t("cards.bringBack") }));
-    if (drawn === JSON.stringify(wanted)) return;
-    drawn = JSON.stringify(wanted);
-    list.replaceChildren(...wanted.map((one) => drawLine(document, one, () => bringBack(one.id))));
+    list.replaceChildren(...advice.map((one) => drawLine(document, one, wordsOf(one, view).title, () => bringBack(one.id))));
   }
 
   return { element, update, focus: () => toggleButton.focus() };
@@ -49,16 +44,18 @@ export function createDismissed(context, bringBack) {
 
 /**
  * @param {Document} document
- * @param {{ id: string, severity: string, title: string, back: string }} line
+ * @param {import("./types.mjs").Advice} advice
+ * @param {string} words its title
  * @param {() => void} bringBack
  */
-function drawLine(document, line, bringBack) {
-  const mark = make(document, "span", "mark", icon(document, LEVELS[line.severity]));
-  mark.setAttribute("data-level", LEVELS[line.severity]);
+function drawLine(document, advice, words, bringBack) {
+  const severity = severityOf(advice);
+  const mark = make(document, "span", "mark", icon(document, LEVELS[severity]));
+  mark.setAttribute("data-level", LEVELS[severity]);
   const title = make(document, "span", "t");
-  title.id = `hr-dismissed-${line.id}`;
-  setInline(title, line.title);
-  const back = button(document, "b q", bringBack, line.back);
+  title.id = `hr-dismissed-${advice.id}`;
+  setInline(title, words);
+  const back = button(document, "b q", bringBack, t("cards.bringBack"));
   back.setAttribute("aria-describedby", title.id);
-  return make(document, "li", "", mark, make(document, "span", "vh", t(`cards.${line.severity}`)), title, back);
+  return make(document, "li", "", mark, make(document, "span", "vh", t(`cards.${severity}`)), title, back);
 }

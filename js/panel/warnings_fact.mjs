@@ -4,15 +4,21 @@
 import { icon } from "../icons.mjs";
 import { t } from "../strings/index.mjs";
 import { make } from "./dom.mjs";
-import { LEVELS, counts, shownAdvice } from "./problems.mjs";
+import { LEVELS, SEVERITIES, counts, shownAdvice } from "./problems.mjs";
 
 /** @param {Document} document */
 export function createFact(document) {
   /** @type {{ label: string, parts: (string | Node)[] }} */
   let shown = { label: "", parts: [] };
+  /** @type {import("./types.mjs").Advice[] | null} */
+  let counted = null;
   /** @param {import("./store.mjs").View} view */
   return (view) => {
-    const found = Object.entries(counts(shownAdvice(view))).filter(([, count]) => count > 0);
+    const advice = shownAdvice(view);
+    if (advice === counted) return shown;
+    counted = advice;
+    const all = counts(advice);
+    const found = SEVERITIES.map((severity) => /** @type {const} */ ([severity, all[severity]])).filter(([, count]) => count > 0);
     const label = found.map(([severity, count]) => t(`cards.count.${severity}${count === 1 ? ".one" : ""}`, { count })).join(", ");
     if (label === shown.label) return shown;
     const parts = found.map(([severity, count]) => {

@@ -51,7 +51,7 @@ export function createList(context, { say, dismiss }) {
     return card !== undefined;
   }
 
-  return { element, update, focus, next: (/** @type {string} */ rule) => neighbour([...cards.keys()], rule) };
+  return { element, update, focus, count: () => cards.size, next: (/** @type {string} */ rule) => neighbour([...cards.keys()], rule) };
 }
 
 /** The rule behind another one, or else before it. @param {string[]} rules @param {string} rule */

@@ -6,24 +6,15 @@ import { FIXES_ZH } from "./advice_failure.zh.mjs";
 import { fill } from "./words.mjs";
 
 /**
- * An advice as the server sends it (headroom/core/flags/advice.py, as_json).
- * @typedef {object} Advice
- * @property {string} id
- * @property {"problem" | "warning" | "info"} severity
- * @property {number} rank
- * @property {string} title
- * @property {string} why
- * @property {string} fix
- * @property {string} command
- * @property {string} check
- * @property {string} source
- * @property {string} link
- * @property {Record<string, any>} params
- *
+ * @typedef {import("../panel/types.mjs").Advice} Advice  as the server sends it (headroom/core/flags/advice.py, as_json)
  * @typedef {{ title: string, why: string, fix: string, check: string }} Words
  */
 
-/** Every language but English, which the server writes. */
+/**
+ * Every language but English, which the server writes.
+ * @type {Record<string, { advice: typeof ADVICE_ZH, change: Record<string, string>, fixes: Record<string, string>,
+ *   phrases: Record<string, string>, space: string }>}
+ */
 const TABLES = { zh: { advice: ADVICE_ZH, change: CHANGE_ZH, fixes: FIXES_ZH, phrases: PHRASES_ZH, space: "" } };
 
 /**

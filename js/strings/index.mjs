@@ -1,7 +1,7 @@
 // @ts-check
 /** All words of the panel in the browser's language: `t(key, params)`. A key lives in one table per language. */
 
-import { fill } from "./words.mjs";
+import { fillParts, partsOf } from "./words.mjs";
 import panelEn from "./panel.en.mjs";
 import panelZh from "./panel.zh.mjs";
 import cardsEn from "./cards.en.mjs";
@@ -12,6 +12,8 @@ import reasonsZh from "./reasons.zh.mjs";
 export const TABLES = { en: { ...panelEn, ...cardsEn }, zh: { ...panelZh, ...cardsZh } };
 
 let current = "en";
+/** The texts of that language taken apart: some hundred are asked for each second. @type {Map<string, string[]>} */
+const known = new Map();
 
 /**
  * Chooses the language by the host's setting ("zh", "zh-TW", "de"); one that has no table is English.
@@ -19,7 +21,9 @@ let current = "en";
  */
 export function useLanguage(code) {
   const short = String(code ?? "").toLowerCase().split(/[-_]/)[0];
-  current = short in TABLES ? short : "en";
+  const chosen = short in TABLES ? short : "en";
+  if (chosen !== current) known.clear();
+  current = chosen;
 }
 
 /** The language in use, a key of TABLES. */
@@ -35,10 +39,13 @@ export const has = (key) => key in TABLES.en;
  * @param {Record<string, unknown>} [params]
  */
 export function t(key, params = {}) {
-  const template = TABLES[current][key] ?? TABLES.en[key];
-  if (template === undefined) throw new Error(`no text for ${key}`);
-  // Most have no parameters, and some hundred are asked for each second.
-  return template.includes("{") ? fill(template, params, current) : template;
+  let parts = known.get(key);
+  if (!parts) {
+    const template = TABLES[current][key] ?? TABLES.en[key];
+    if (template === undefined) throw new Error(`no text for ${key}`);
+    known.set(key, (parts = partsOf(template)));
+  }
+  return parts.length === 1 ? parts[0] : fillParts(parts, params, current);
 }
 
 /**

@@ -15,11 +15,20 @@ const WORDS = {
  * @param {Record<string, unknown>} params
  * @param {string} [language]
  */
-export function fill(template, params, language = "en") {
-  return template.replace(/\{(\w+)\}/g, (_, name) => {
-    if (!(name in params)) throw new Error(`no value for {${name}} in "${template}"`);
-    return word(name, params[name], language);
-  });
+export const fill = (template, params, language = "en") => fillParts(partsOf(template), params, language);
+
+/** A template taken apart: words, name, words, name, words. @param {string} template */
+export const partsOf = (template) => template.split(/\{(\w+)\}/);
+
+/** As `fill`, of a template that was taken apart before. @param {string[]} parts @param {Record<string, unknown>} params @param {string} language */
+export function fillParts(parts, params, language) {
+  let text = parts[0];
+  for (let place = 1; place < parts.length; place += 2) {
+    const name = parts[place];
+    if (!(name in params)) throw new Error(`no value for {${name}} in "${parts.join("")}"`);
+    text += word(name, params[name], language) + parts[place + 1];
+  }
+  return text;
 }
 
 /**

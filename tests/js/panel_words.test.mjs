@@ -131,13 +131,13 @@ test("names without their maker", () => {
 test("the RAM has the same anatomy; the container's limit is its total", () => {
   const memory = ram({ total: 56, machine: 62.6, available: 27.5, own: 27.6, file_cache: 17.8, swap_total: 8, swap_used: 0.4 }, { limit_source: "cgroup v2" });
   const view = viewOf(snapshot({ ram: memory }));
-  const block = ramBlock(memory, view.ram.division, "ok");
+  const block = ramBlock(view.ram);
   assert.deepEqual([block.sub, plain(block.total), block.split.held, block.split.available], ["container limit", "56.0 GiB", "28.5", "27.5"]);
   assert.deepEqual(figures(block.split.heldRows), { weights: "27.6", other: "0.9" });
   assert.deepEqual(figures(block.split.availableRows), { evictable: "17.8", free: "9.7" });
   assert.equal(block.facts.find((fact) => fact.id === "swap").text, "0.4/8.0");
   const none = ram({ total: 8, available: 4, own: 1, file_cache: 1, swap_total: 0, swap_used: 0 });
-  assert.equal(ramBlock(none, viewOf(snapshot({ ram: none })).ram.division, "ok").facts[1].text, "none");
+  assert.equal(ramBlock(viewOf(snapshot({ ram: none })).ram).facts[1].text, "none");
 });
 
 // ---- the meter ----

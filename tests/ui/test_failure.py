@@ -27,7 +27,7 @@ from ui_cards import (
     reload,
     toasts,
 )
-from ui_samples import chain
+from ui_samples import chain, guards
 from uikit import Frontend
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "core" / "flags"))
@@ -112,7 +112,7 @@ def test_a_failed_node_leaves_its_card_with_that_moments_numbers(
     """The error says "CUDA out of memory", 3.10 GiB and 1.90 GiB; with no card to read, the RAM is told."""
     failure = fail(panel, server, 1)
     (card,) = cards(panel, "failure")
-    assert card["title"] == "VAEDecode ran out of VRAM: asked 3.1\u00a0GiB, had 1.9\u00a0GiB"
+    assert card["title"] == "VAE Decode ran out of VRAM: asked 3.1\u00a0GiB, had 1.9\u00a0GiB"
     assert (card["level"], card["spoken"], card["visible"]) == ("error", "Problem: ", True)
     body = card["body"].replace("\u00a0", " ")
     own = failure["ram"]["own_bytes"] / GIB
@@ -127,6 +127,23 @@ def test_a_failed_node_leaves_its_card_with_that_moments_numbers(
     total = panel.page.locator("[data-section=failure] thead th.num").inner_text()
     assert sum(round(float(row) * 10) for row in rows) == round(float(total) * 10)
     keep()
+
+
+def test_the_node_is_called_as_on_the_canvas_and_else_by_its_class(panel: Frontend, server: ComfyServer) -> None:
+    workflow = decode_that_fails(7)
+    workflow["nodes"][3]["title"] = "My `last` decode"
+    panel.load(workflow)
+    assert panel.run() == "execution_error"
+    panel.page.wait_for_selector("[data-section=failure] .hr-card")
+    title = cards(panel, "failure")[0]["title"]
+    assert title.startswith("My 'last' decode ran out of VRAM")
+    panel.load(chain())
+    polls(panel, 2)
+    assert cards(panel, "failure")[0]["title"] == title, "another workflow opened: the same failure"
+    # Here node 4 is a Latent Guard: what failed has another class, and is not called by this one's title.
+    panel.load(guards())
+    shown_failure(panel, at=AT + 1)
+    assert cards(panel, "failure")[0]["title"].startswith("VAEDecode ran out of VRAM")
 
 
 def test_it_stays_over_a_reload_and_goes_with_the_next_run(panel: Frontend, server: ComfyServer) -> None:

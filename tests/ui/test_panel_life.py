@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from comfy_server import ComfyServer, Servers
 from fakes.nvml.build import FakeDriver, build
+from npmkit import NO_NPM
 from panel_page import PanelPage, plain
 from panel_samples import card, machine, rtx3060, rtx4080
-from uikit import NO_NPM, Frontend, axe_script
+from uikit import Frontend, axe_script
 
 METER = "Headroom.Meter"
 SCENARIOS = ["idle", "gb10", "mig", "mig_denied", "bad_name", "no_process_memory", "host_pids"]

@@ -9,6 +9,7 @@ import pytest
 from comfy_server import ComfyServer, Servers
 from ui_cards import (
     HTML,
+    ROUTE,
     TOO_WIDE,
     accessibility_faults,
     advice,
@@ -32,6 +33,7 @@ WARNING, OTHER, NOTE = "cpu-vae-fp16", "async-both", "fp16-intermediates-inf"
 #: In the order in which they are shown: warnings by what they cost, then the note.
 RULES = ["reserve-negative", WARNING, OTHER, NOTE]
 IGNORED = "Headroom.IgnoredRules"
+BADGE = "() => app.extensionManager.getSidebarTabs().find((tab) => tab.id === 'headroom').iconBadge ?? null"
 FOCUSED = """() => {
   const { activeElement: focused } = document;
   return [focused.closest(".hr-card")?.dataset.rule ?? null, focused.textContent.trim()];
@@ -119,8 +121,7 @@ def test_a_new_problem_does_not_open_above_a_card_that_is_being_read(panel: Fron
 
 
 def test_the_badge_counts_without_notes(panel: Frontend) -> None:
-    badge = "() => app.extensionManager.getSidebarTabs().find((tab) => tab.id === 'headroom').iconBadge"
-    assert panel.evaluate(badge) == "3"
+    assert panel.evaluate(BADGE) == "3"
 
 
 # ---- copying ----
@@ -186,11 +187,39 @@ def test_a_dismissed_card_stays_away_and_can_be_brought_back(panel: Frontend, ke
     assert [card["rule"] for card in cards(panel)] == RULES
 
 
-def test_with_all_dismissed_only_the_line_that_brings_them_back_is_left(panel: Frontend) -> None:
-    panel.setting(IGNORED, RULES)
+def test_with_all_dismissed_the_line_that_brings_them_back_is_at_the_foot(
+    panel: Frontend, mismatched: ComfyServer, keep: Callable[..., None]
+) -> None:
+    panel.setting(IGNORED, RULES[1:])
     polls(panel, 1)
+    panel.page.click(in_card(RULES[0], "footer button"))
     assert cards(panel) == []
-    assert panel.page.locator(".hr-more").inner_text() == "4 dismissed. Show"
+    assert not panel.page.locator("[data-section=warnings]").is_visible()
+    line = panel.page.locator(".hr-foot-more .hr-more")
+    assert line.inner_text() == "4 dismissed. Show"
+    assert panel.evaluate(FOCUSED) == [None, "Show"], "the focus goes with what is left"
+    panel.page.keyboard.press("Enter")
+    keep()
+    title = told(mismatched)[RULES[0]]["title"].replace("`", "")
+    panel.page.locator(".hr-dismissed li", has_text=title).get_by_role("button").click()
+    assert panel.page.locator("[data-section=warnings]").is_visible()
+    assert [card["rule"] for card in cards(panel)] == RULES[:1]
+    assert panel.page.locator("[data-section=warnings] .hr-more").inner_text().startswith("3 dismissed.")
+    assert panel.page.locator(".hr-foot-more").inner_text() == ""
+    assert panel.evaluate(FOCUSED)[0] == RULES[0]
+
+
+def test_the_badge_follows_a_dismissal_at_once(panel: Frontend) -> None:
+    """Between two polls: the person who dismissed it looks at the number now."""
+    assert panel.evaluate(BADGE) == "3"
+    panel.page.unroute_all(behavior="wait")
+    panel.page.route(ROUTE, lambda route: None)
+    panel.page.click(in_card(RULES[0], "footer button"))
+    assert panel.evaluate(BADGE) == "2"
+    assert panel.page.locator(".headroom-tab-button").inner_text().strip().startswith("2")
+    for rule in (WARNING, OTHER):  # each opens by itself when it becomes the worst
+        panel.page.click(in_card(rule, "footer button"))
+    assert panel.evaluate(BADGE) is None, "a note is not counted"
 
 
 def test_without_a_warning_there_is_no_section(panel: Frontend) -> None:
