@@ -28,8 +28,11 @@ const known = (value) => (typeof value === "number" ? value : null);
 export const torchName = (device) => `${device.kind === "rocm" ? "cuda" : device.kind}:${device.index}`;
 
 /** Loaded models that lie on this device. @param {LoadedModel[]} models @param {Device} device */
-const modelsOn = (models, device) =>
-  models.filter((model) => model.device === torchName(device) || model.device === torchName(device).split(":")[0]);
+function modelsOn(models, device) {
+  const name = torchName(device);
+  const [kind] = name.split(":");
+  return models.filter((model) => model.device === name || model.device === kind);
+}
 
 /**
  * One GPU. `parts`: weights, working, other (held); evictable, cache, free (available).
