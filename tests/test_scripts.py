@@ -1,15 +1,18 @@
-"""The parts of scripts/run and scripts/test that decide something; both are also run as a whole by .ci/run."""
+"""The parts of scripts/run, scripts/test and scripts/check that decide something; .ci/run also runs each as a whole."""
 
 from __future__ import annotations
 
 import importlib.machinery
 import importlib.util
+import os
+import shutil
 import socket
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import hostkit
+import npmkit
 import pytest
 
 
@@ -24,7 +27,7 @@ def script(name: str) -> ModuleType:
     return module
 
 
-run, test = script("run"), script("test")
+run, test, check = script("run"), script("test"), script("check")
 
 
 def test_everything_after_the_dashes_goes_to_comfyui():
@@ -167,3 +170,40 @@ def test_the_summary_names_each_skipped_test_its_reason_and_what_to_install(caps
     assert "tests.ui.test_e" in lines
     assert any(line.startswith("to run them: install Chromium") for line in lines)
     assert lines[-1] == "0 passed, 0 failed, 1 skipped"
+
+
+@pytest.mark.parametrize(("in_ci", "status"), [(False, 0), (True, 1)])
+def test_a_check_that_cannot_run_here_says_so_and_fails_in_ci(
+    in_ci: bool, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """Types that nobody checks are comments."""
+
+    def cannot() -> str | None:
+        raise check.Skipped("no npm here")
+
+    monkeypatch.setattr(check.hostkit, "require_host", lambda: None)
+    monkeypatch.setattr(check.hostkit, "tools_python", lambda _: Path(sys.executable))
+    monkeypatch.setattr(check, "steps", lambda *_: {"syntax": lambda: None, "types": cannot})
+    monkeypatch.setattr(sys, "argv", ["check"])
+    monkeypatch.delenv("CI", raising=False)
+    if in_ci:
+        monkeypatch.setenv("CI", "true")
+    assert check.main() == status
+    said = capsys.readouterr().out
+    assert "no npm here" in said
+    assert ("FAILED" in said) is in_ci
+
+
+def test_a_wrong_type_in_the_frontend_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    if shutil.which("npm") is None:
+        if os.environ.get("CI"):
+            pytest.fail(npmkit.NO_NPM)
+        pytest.skip(npmkit.NO_NPM)
+    shutil.copy(hostkit.REPO / "jsconfig.json", tmp_path)
+    (tmp_path / "js").mkdir()
+    monkeypatch.setattr(check.hostkit, "REPO", tmp_path)
+    module = tmp_path / "js" / "a.mjs"
+    module.write_text("/** @param {number} bytes */\nexport const size = (bytes) => bytes + 1;\n")
+    assert check.check_js_types() is None
+    module.write_text(module.read_text() + 'size("12");\n')
+    assert "a.mjs(3,6): error TS2345" in (check.check_js_types() or "")
