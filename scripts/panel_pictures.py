@@ -8,6 +8,7 @@ import io
 import json
 import re
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,23 +26,28 @@ WORKFLOW = hostkit.REPO / "workflows" / "Guarded_Wan_2.2_14B_Text_to_Video.json"
 #: The page's clock goes this much further with each answer: five minutes of readings in little more than one.
 STEP_SECONDS = 3.0
 CLOCK = "window.pictureShift = 0; const now = Date.now; Date.now = () => now() + window.pictureShift;"
-#: The first node of a class beside the panel, large enough to be read.
-LOOK_AT = """(kind) => {
-  const [x, y] = app.rootGraph.nodes.find((node) => node.comfyClass === kind).pos;
+#: The node of a title beside the panel, large enough to be read.
+LOOK_AT = """(title) => {
+  const [x, y] = app.rootGraph.nodes.find((node) => node.title === title).pos;
   app.canvas.ds.scale = 0.8;
   app.canvas.ds.offset = [420 / 0.8 - x, 180 / 0.8 - y];
   app.canvas.setDirty(true, true);
 }"""
 ON_THE_WAY = 12
-#: Where the run is, by the number of the reading: which kind of node runs, and how much of the card is in GiB
+#: Where the run is, by the number of the reading: which node runs, and how much of the card is in GiB
 #: weights in use, working memory, evictable weights, torch's cache.
 PHASES: tuple[tuple[int, str, tuple[float, float, float, float]], ...] = (
     (0, "", (0.0, 0.0, 0.0, 0.1)),
-    (6, "CLIPTextEncode", (6.3, 0.4, 0.0, 0.3)),
-    (18, "KSamplerAdvanced", (8.4, 3.1, 1.2, 0.6)),
-    (46, "HeadroomVAEDecode", (0.3, 8.1, 4.6, 0.9)),
-    (58, "", (0.2, 0.2, 8.4, 5.5)),
+    (6, "High noise", (8.4, 3.1, 0.0, 0.6)),
+    (27, "Low noise", (7.9, 3.1, 1.2, 0.6)),
+    (48, "VAE Decode (Safe)", (0.3, 8.1, 4.6, 0.9)),
+    (60, "", (0.0, 0.2, 8.6, 5.5)),
 )
+#: What the nodes report after the run, all of it well: by title, with the text under it.
+REPORTS = {
+    "Latent Guard": ("Clean", "0.8 ms", "1 item, 16 ch, 21 frames, 60×104, fp16, cuda:0"),
+    "VAE Decode (Safe)": ("Decoded in bf16", "38.1 s", "81 frames, 480×832, full frame, peak 8.4 GiB"),
+}
 LAST_READING = 74
 OTHERS_GIB = 0.5
 COLOURS = 256
@@ -111,18 +117,19 @@ def opened(browser: Any, url: str, width: int, height: int, palette: str) -> uik
     return frontend
 
 
-def show_workflow(frontend: uikit.Frontend) -> list[tuple[str, int]]:
-    """Opens the workflow without the host's complaints about missing models; its nodes by class."""
+def show_workflow(frontend: uikit.Frontend) -> list[tuple[str, str]]:
+    """Opens the workflow without the host's complaints about missing models; title and id of its nodes."""
     frontend.load(json.loads(WORKFLOW.read_text("utf-8")))
     frontend.page.keyboard.press("Escape")
     frontend.evaluate("for (const node of app.rootGraph.nodes) node.has_errors = false")
     frontend.evaluate("app.extensionManager.toast.removeAll()")
-    return frontend.evaluate("app.rootGraph.nodes.map((node) => [node.comfyClass, Number(node.id)])")
+    return frontend.evaluate("app.rootGraph.nodes.map((node) => [node.title, String(node.id)])")
 
 
-def follow_run(frontend: uikit.Frontend, real: dict[str, Any], nodes: list[tuple[str, int]]) -> None:
+def follow_run(frontend: uikit.Frontend, real: dict[str, Any], nodes: list[tuple[str, str]]) -> None:
     """Answers a run from its start to after its end, with the host's events of it."""
     ran: list[str] = []
+    ids = dict(nodes)
 
     def make(number: int) -> dict[str, Any]:
         return reading(real, min(number, LAST_READING))
@@ -133,25 +140,36 @@ def follow_run(frontend: uikit.Frontend, real: dict[str, Any], nodes: list[tuple
         if node and not ran:
             frontend.send("execution_start", {"prompt_id": "picture"})
         if node and ran[-1:] != [node]:
-            ids = [one for kind, one in nodes if kind == node]
-            frontend.send("executing", str(ids[min(ran.count(node), len(ids) - 1)]))
+            frontend.send("executing", ids[node])
             ran.append(node)
         if ran and not node and ran[-1]:
             frontend.send("executing", None)
             frontend.send("execution_success", {"prompt_id": "picture"})
+            send_reports(frontend, nodes)
             ran.append("")
         answers.wait(number + 1)
         frontend.evaluate(f"window.pictureShift += {STEP_SECONDS * 1000}")
 
 
+def send_reports(frontend: uikit.Frontend, nodes: list[tuple[str, str]]) -> None:
+    """What the guards and the decode say once they have run."""
+    from headroom.core.report import Report, Text
+
+    for title, node in nodes:
+        if title in REPORTS:
+            words, figure, detail = REPORTS[title]
+            report = Report("ok", words, figure, (Text(detail, muted=True),), made_at=time.time())
+            frontend.send("headroom.report", {"node": node, "report": report.as_json()})
+
+
 def panel_picture(browser: Any, url: str, real: dict[str, Any]) -> None:
     """``panel.png``: beside a workflow, after a run; the warning closed."""
-    frontend = opened(browser, url, 1240, 1080, "dark")
+    frontend = opened(browser, url, 1120, 1210, "dark")
     nodes = show_workflow(frontend)
     frontend.page.route(ROUTE, lambda route: route.abort())
     frontend.evaluate(f"() => {{ app.extensionManager.command.execute('{TOGGLE}'); }}")
     frontend.page.wait_for_selector(".hr-panel")
-    frontend.evaluate(LOOK_AT, "KSamplerAdvanced")
+    frontend.evaluate(LOOK_AT, "Low noise")
     follow_run(frontend, real, nodes)
     for button in frontend.page.query_selector_all(".hr-card h4 button[aria-expanded=true]"):
         button.click()
@@ -166,11 +184,14 @@ def panel_picture(browser: Any, url: str, real: dict[str, Any]) -> None:
 def failure_picture(browser: Any, url: str, real: dict[str, Any]) -> None:
     """``panel-failure.png``: what just failed on a 12 GB card."""
     from panel_failure import AT, ON_A_CARD
-    from panel_samples import machine
+    from panel_samples import gib, machine
     from ui_cards import decode_that_fails
 
     failure = json.loads(json.dumps(dataclasses.asdict(dataclasses.replace(ON_A_CARD, at=AT)), default=list))
-    found = machine(real, copy.deepcopy(failure["devices"][0]) | {"reasons": {}}, models=[], failure=failure)
+    # ComfyUI has unloaded everything since.
+    freed = {"used_bytes": gib(2.8), "free_bytes": gib(9.2), "own_bytes": gib(0.5), "evictable_bytes": 0}
+    freed |= {"torch_allocated_bytes": 0, "torch_reserved_bytes": 0, "reasons": {}}
+    found = machine(real, copy.deepcopy(failure["devices"][0]) | freed, models=[], failure=failure)
     frontend = opened(browser, url, 1200, 1000, "dark")
     frontend.load(decode_that_fails())
     Answers(frontend, lambda _: found)

@@ -6,6 +6,8 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -189,6 +191,32 @@ def axe_script() -> Path | None:
     """
     folder = npmkit.package(AXE, "axe.min.js")
     return None if folder is None else folder / "axe.min.js"
+
+
+#: A newer frontend than the host's own, which the host can serve; the UI is tried with both.
+NEWER_FRONTEND = "1.58.1"
+
+
+def newer_frontend(host: hostkit.Host) -> Path:
+    """The folder for ``--front-end-root``; downloaded once, and not installed.
+
+    Raises:
+        SetupError: pip could not fetch it.
+    """
+    target = hostkit.home() / "downloads" / f"frontend-{NEWER_FRONTEND}"
+    static = target / "comfyui_frontend_package" / "static"
+    if not (static / "index.html").is_file():
+        with tempfile.TemporaryDirectory(prefix="headroom-") as folder:
+            package = f"comfyui-frontend-package=={NEWER_FRONTEND}"
+            command = [host.python, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, package]
+            hostkit.run_step(f"fetching the frontend {NEWER_FRONTEND}", command)
+            # Unpacked aside, so that an interrupted run leaves no half of it where the next one looks.
+            made = target.with_name(f"{target.name}.{os.getpid()}")
+            with zipfile.ZipFile(next(Path(folder).glob("*.whl"))) as wheel:
+                wheel.extractall(made)
+        shutil.rmtree(target, ignore_errors=True)
+        made.rename(target)
+    return static
 
 
 SHOTS = Path(__file__).resolve().parent.parent / "tests" / "ui" / "shots"

@@ -10,6 +10,7 @@ GIB = 2**30
 NO_CARD_FIELDS = {
     **dict.fromkeys(("uuid", "pci", "driver_bytes", "own_bytes", "others_bytes", "programs", "driver")),
     **dict.fromkeys(("torch_allocated_bytes", "torch_reserved_bytes", "dynamic_resident_bytes", "evictable_bytes")),
+    "spilled_bytes": None,
     **dict.fromkeys(("utilisation_percent", "temperature_celsius", "power_watts", "pcie_generation", "pcie_width")),
     **dict.fromkeys(("free_bytes", "used_bytes", "total_bytes")),
 }

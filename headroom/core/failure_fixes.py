@@ -128,7 +128,7 @@ FIXES = (
     FixRow(
         "unload-idle",
         _idle_models,
-        "Put the node Free Memory before this one: {models} did not work here and stayed on the card.",
+        "Put the node Free Memory before this one: {models} did no work in this node and stayed on the card.",
         "ComfyUI #15453: no dynamic model is unloaded for another one",
     ),
     FixRow(

@@ -56,6 +56,10 @@ class Device:
     """Weights that dynamic VRAM holds on the device now."""
     evictable_bytes: int | None = None
     """Part of what this process holds that the next allocation can take (dynamic VRAM pages, idle models)."""
+    spilled_bytes: int | None = None
+    """Part of what this process holds that surely lies in RAM, since the card has less: only NVIDIA's driver for
+    Windows does that. None elsewhere, and where it does not show.
+    """
     programs: Sequence[Program] | None = None
     """Other programs, where the driver names them."""
     utilisation_percent: float | None = None

@@ -174,14 +174,14 @@ class RunLog:
             self._open = None
 
 
-def spilled(peak_bytes: int | None, card_bytes: int | None) -> int | None:
-    """What of a run surely lay in system memory: torch had more than the card has (NVIDIA's driver for Windows).
+def spilled(held_bytes: int | None, card_bytes: int | None) -> int | None:
+    """What surely lies in system memory: this process has more than the card has (NVIDIA's driver for Windows).
 
     None where that does not show: it may have spilled all the same, as other programs hold a part of the card.
     """
-    if peak_bytes is None or card_bytes is None or peak_bytes <= card_bytes:
+    if held_bytes is None or card_bytes is None or held_bytes <= card_bytes:
         return None
-    return peak_bytes - card_bytes
+    return held_bytes - card_bytes
 
 
 def ram_growth(held: Sequence[int]) -> int | None:

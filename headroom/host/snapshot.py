@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ..core.readings import Device, Host, Ram, Snapshot
+from ..core.run import spilled
 from . import recorder
 from .comfy import read_host
 from .devices import read_devices
@@ -80,11 +81,21 @@ def _with_models(device: Device, held: Mapping[str, Held], host: Host) -> Device
     """The device with what ComfyUI's models hold on it."""
     kind = "cuda" if device.kind == "rocm" else device.kind
     part = held.get(f"{kind}:{device.index}") or held.get(kind) or Held()
+    dynamic = part.dynamic_resident if host.dynamic_vram else None
     return replace(
         device,
-        dynamic_resident_bytes=part.dynamic_resident if host.dynamic_vram else None,
+        dynamic_resident_bytes=dynamic,
         evictable_bytes=part.evictable,
+        spilled_bytes=_spilled(device, dynamic) if sys.platform == "win32" and device.kind == "cuda" else None,
     )
+
+
+def _spilled(device: Device, dynamic: int | None) -> int | None:
+    """Pages of dynamic VRAM lie outside of what torch counts."""
+    if device.torch_reserved_bytes is None:
+        return None
+    card = device.torch_total_bytes if device.torch_total_bytes is not None else device.total_bytes
+    return spilled(device.torch_reserved_bytes + (dynamic or 0), card)
 
 
 def _reads_limit(ram: Ram) -> bool | None:

@@ -3,7 +3,7 @@
 
 import { GIB, gib, number, withUnit } from "../format.mjs";
 import { reason, t } from "../strings/index.mjs";
-import { tenths } from "./memory.mjs";
+import { spilledBytes, tenths } from "./memory.mjs";
 
 /**
  * @typedef {import("./store.mjs").Reading} Reading
@@ -121,8 +121,14 @@ export function deviceBlock({ key, device, division, level, peak, lost, used, pr
       fact("busy", percent(device.utilisation_percent)),
       fact("temp", device.temperature_celsius === null ? NA : withUnit(String(Math.round(device.temperature_celsius)), "°C")),
     ],
-    notes: [...programNote(programs), ...reasonNotes(device.reasons)],
+    notes: [...spillNote(device), ...programNote(programs), ...reasonNotes(device.reasons)],
   };
+}
+
+/** @param {import("./types.mjs").Device} device @returns {Note[]} */
+function spillNote(device) {
+  const spilled = spilledBytes(device);
+  return spilled === null ? [] : [{ lead: t("block.spilled"), text: t("block.spilled.text", { spilled_bytes: spilled }) }];
 }
 
 /** @param {Reading["programs"]} programs @returns {Note[]} */

@@ -14,6 +14,7 @@ const WORDS = [
   ["block.evictable", "help.evictable", "sw is-evictable"],
   ["block.cache", "help.cache", "sw is-cache"],
   ["block.free", "help.free", "sw is-free"],
+  ["fact.inUse", "help.inUse", ""],
   ["fact.peak", "help.peak", "pkm"],
 ];
 

@@ -39,14 +39,15 @@ export class Levels {
    * @param {number | null} total
    * @param {Limits} limits
    * @param {number} now ms
+   * @param {boolean} [spilled] part of it lies elsewhere already
    * @returns {Level}
    */
-  update(key, left, total, limits, now) {
+  update(key, left, total, limits, now, spilled = false) {
     if (left === null || !total) {
       this.#known.delete(key);
       return "ok";
     }
-    const raw = levelOf(left, total, limits);
+    const raw = spilled ? "error" : levelOf(left, total, limits);
     const known = this.#known.get(key);
     if (!known || rank(raw) >= rank(known.level)) {
       this.#known.set(key, { level: raw, beyondSince: null });

@@ -27,6 +27,12 @@ const known = (value) => (typeof value === "number" ? value : null);
 /** Torch's name of a device: rocm devices are "cuda" to it. @param {Device} device */
 export const torchName = (device) => `${device.kind === "rocm" ? "cuda" : device.kind}:${device.index}`;
 
+/** A spill smaller than this is the desktop's, and not felt. */
+const SPILL_BYTES = 2 ** 28;
+
+/** What lies in RAM although it was meant for the card; null: nothing that shows. @param {Device} device */
+export const spilledBytes = ({ spilled_bytes: spilled }) => (spilled !== null && spilled >= SPILL_BYTES ? spilled : null);
+
 /** Loaded models that lie on this device. @param {LoadedModel[]} models @param {Device} device */
 function modelsOn(models, device) {
   const name = torchName(device);

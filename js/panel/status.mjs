@@ -3,6 +3,7 @@
 
 import { clockSeconds } from "../format.mjs";
 import { t } from "../strings/index.mjs";
+import { spilledBytes } from "./memory.mjs";
 
 /**
  * @typedef {import("./store.mjs").View} View
@@ -25,7 +26,7 @@ import { t } from "../strings/index.mjs";
  */
 
 /** @type {Rule[]} */
-const RULES = [absent, noAnswer, first, lostCard, critical, problem, running, tight];
+const RULES = [absent, noAnswer, first, lostCard, spilled, critical, problem, running, tight];
 
 /** @param {View} view @param {Problem} [problem] @returns {Status} */
 export function statusOf(view, problem = null) {
@@ -72,6 +73,16 @@ function lostCard(view) {
   if (!found) return null;
   const time = clockSeconds((found.lostSince ?? view.now) / 1000);
   return status("lost", "warn", "warn", t("status.lost", { index: found.device.index }), t("status.lost.detail", { time }));
+}
+
+/** @type {Rule} */
+function spilled(view) {
+  const found = view.devices.find(({ device, lost }) => !lost && spilledBytes(device) !== null);
+  if (!found) return null;
+  const title = t("status.spilled", { spilled_bytes: spilledBytes(found.device) });
+  const where = view.devices.length > 1 ? [t("status.onGpu", { index: found.device.index })] : [];
+  const detail = [...where, t("status.spilled.detail")].join(", ");
+  return status("spilled", "error", "error", title, detail, { spoken: t("status.spilled.spoken") });
 }
 
 /** @type {Rule} */

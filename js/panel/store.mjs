@@ -3,7 +3,7 @@
 
 import { History } from "./history.mjs";
 import { Levels } from "./levels.mjs";
-import { divideDevice, divideRam } from "./memory.mjs";
+import { divideDevice, divideRam, spilledBytes } from "./memory.mjs";
 import { IDLE, atNode, progressed, started } from "./run_state.mjs";
 import { IGNORED, limitsFrom } from "./settings.mjs";
 import { SteadyPrograms } from "./steady.mjs";
@@ -212,13 +212,18 @@ export class Store {
       key,
       device,
       division,
-      level: used ? this.#levels.update(key, division.available, division.total, this.#limits, now) : "ok",
+      level: used ? this.#level(key, device, division, now) : "ok",
       peak: this.#peak(key, device.used_bytes),
       lost,
       lostSince: this.#lost.get(key) ?? null,
       used,
       programs: programs.update(device.programs),
     };
+  }
+
+  /** @param {string} key @param {Device} device @param {import("./memory.mjs").Division} division @param {number} now */
+  #level(key, device, { available, total }, now) {
+    return this.#levels.update(key, available, total, this.#limits, now, spilledBytes(device) !== null);
   }
 
   /** A card that never could be read is not lost: there is no driver to ask. @param {string} key @param {Device} device */

@@ -18,6 +18,7 @@
  * @property {number | null} torch_allocated_bytes
  * @property {number | null} torch_reserved_bytes
  * @property {number | null} evictable_bytes
+ * @property {number | null} spilled_bytes
  * @property {{ name: string, used_bytes: number | null, pid: number | null }[] | null} programs
  * @property {number | null} utilisation_percent
  * @property {number | null} temperature_celsius

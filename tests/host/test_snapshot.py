@@ -71,6 +71,19 @@ def test_without_dynamic_vram_its_share_is_unknown_and_not_zero(
     assert (card.dynamic_resident_bytes, card.evictable_bytes) == (None, 0)
 
 
+@pytest.mark.parametrize(("platform", "spilled"), [("win32", 2 * GIB), ("linux", None)])
+def test_what_a_full_card_puts_into_ram_is_shown_while_it_lies_there(
+    snapshot: ModuleType, monkeypatch: pytest.MonkeyPatch, platform: str, spilled: int | None
+):
+    """ComfyUI #5737, #4693: the driver for Windows gives no error. 24 GiB by torch and 2 in pages on a card of 24."""
+    play(monkeypatch, [TorchCard("NVIDIA GeForce RTX 4090", 24 * GIB, reserved=24 * GIB)])
+    monkeypatch.setattr(sys.modules["comfy.memory_management"], "aimdo_enabled", True)
+    monkeypatch.setattr(snapshot, "read_models", lambda running: ((), {"cuda:0": snapshot.Held(2 * GIB, 0, 0)}))
+    monkeypatch.setattr(snapshot.sys, "platform", platform)
+    (card,) = snapshot.take().devices
+    assert card.spilled_bytes == spilled
+
+
 @pytest.mark.parametrize(
     ("total_ram", "reads"),
     [(32 * 1024.0, True), (62_800_000_000 / MIB, False)],

@@ -6,7 +6,7 @@ export const gib = (size) => (size === null ? null : Math.round(size * GIB));
 const NOTHING = Object.fromEntries(
   [
     ...["uuid", "pci", "total_bytes", "used_bytes", "free_bytes", "driver_bytes", "own_bytes", "others_bytes"],
-    ...["torch_allocated_bytes", "torch_reserved_bytes", "evictable_bytes", "programs", "utilisation_percent"],
+    ...["torch_allocated_bytes", "torch_reserved_bytes", "evictable_bytes", "spilled_bytes", "programs", "utilisation_percent"],
     ...["temperature_celsius", "driver"],
   ].map((field) => [field, null]),
 );

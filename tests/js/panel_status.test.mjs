@@ -64,6 +64,31 @@ test("critical comes before everything that could still be read, and names the c
   ]);
 });
 
+/** ComfyUI #5737, #4693: the driver for Windows gives no error, and a step takes minutes. */
+const spilling = (size, more = {}) => card(
+  { total: 16, free: 0.6, used: 15.4, own: 15, torch_allocated: 19, torch_reserved: 19, evictable: 0, spilled: size },
+  more,
+);
+
+test("what a full card puts into RAM is told before the little that is left", () => {
+  const store = after(snapshot({ devices: [spilling(3)] }));
+  assert.deepEqual(said(store), ["spilled", "error", "3.0 GiB meant for VRAM lie in RAM", "Windows gives no error, steps crawl"]);
+  assert.equal(store.view.devices[0].level, "error");
+  const other = after(snapshot({ devices: [FULL, spilling(3, { index: 1, uuid: "GPU-1" })] }));
+  assert.equal(said(other)[3], "GPU 1, Windows gives no error, steps crawl");
+});
+
+test("a spill that is over leaves its sign for five seconds, and the desktop's few MiB are none", () => {
+  const roomy = card({ total: 16, free: 10, used: 6, own: 5, torch_allocated: 5, torch_reserved: 5, evictable: 0 });
+  const store = after(snapshot({ devices: [spilling(3)] }));
+  const levels = [1, 5.9, 6].map((second) => {
+    store.received(snapshot({ devices: [roomy] }), second * 1000);
+    return store.view.devices[0].level;
+  });
+  assert.deepEqual(levels, ["error", "error", "ok"]);
+  assert.equal(said(after(snapshot({ devices: [{ ...FULL, spilled_bytes: gib(0.2) }] })))[0], "fine");
+});
+
 test("a shortage of RAM is one of RAM", () => {
   const little = ram({ total: 32, available: 2, own: 20, file_cache: 1 });
   assert.deepEqual(said(after(snapshot({ ram: little }))), ["tight", "warn", "2.0 GiB RAM left", "15.1 GiB VRAM left"]);

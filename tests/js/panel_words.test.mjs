@@ -116,6 +116,13 @@ test("a lost card is n/a as a whole with one reason, and its bar is unknown", ()
   assert.deepEqual(notes, [{ lead: "", text: "The driver has lost the card" }]);
 });
 
+test("a block says that a part of it lies in RAM", () => {
+  const full = { ...FULL, spilled_bytes: gib(3.04) };
+  assert.deepEqual(blockOf(full).notes.map((note) => [note.lead, plain(note.text)]), [
+    ["Spilled", "at least 3.0 GiB of ComfyUI's VRAM lie in RAM"],
+  ]);
+});
+
 test("the bar's parts are those of the tables, in their order", () => {
   const { bar, peakAt } = blockOf(FULL, [model(13.3, 8.6)]);
   assert.deepEqual(bar.map(([kind]) => kind), ["weights", "working", "other", "evictable", "cache", "free"]);

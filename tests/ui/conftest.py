@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from comfy_server import ComfyServer
@@ -76,3 +77,9 @@ def opened(ui: Frontend) -> Iterator[Callable[[], Frontend]]:
     for window in windows:
         window.page.context.close()
     assert [problem for window in windows for problem in window.problems] == []
+
+
+@pytest.fixture
+def real(server: ComfyServer) -> dict[str, Any]:
+    """What the server answers."""
+    return server.get("/headroom/snapshot?advice=1")

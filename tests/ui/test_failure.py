@@ -5,15 +5,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from comfy_server import ComfyServer
+from panel_failure import AT, GIB, ON_A_CARD, UNFINISHED
 from ui_cards import (
-    HTML,
     TOO_WIDE,
     accessibility_faults,
     cards,
@@ -30,47 +28,10 @@ from ui_cards import (
 from ui_samples import chain, guards
 from uikit import Frontend
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "core" / "flags"))
-
-from flag_cases import CASES, RTX_3060
-
-from headroom.core.failure import with_fixes
 from headroom.core.flags import advise
-from headroom.core.readings import Failure, Host, LoadedModel, Program, Ram
+from headroom.core.readings import Ram
 
-GIB = 2**30
 IGNORED = "Headroom.IgnoredRules"
-AT = 1767362551.0
-MODEL = LoadedModel("wan2.2_low_noise_14B_fp8.safetensors", "diffusion", "WAN21", "fp8", size_bytes=13 * GIB)
-#: What a 12 GB card in trouble looks like: no machine without one can bring it about.
-CARD = dataclasses.replace(
-    RTX_3060,
-    free_bytes=int(0.3 * GIB),
-    used_bytes=int(11.7 * GIB),
-    own_bytes=int(9.4 * GIB),
-    others_bytes=int(2.3 * GIB),
-    torch_allocated_bytes=8 * GIB,
-    torch_reserved_bytes=9 * GIB,
-    evictable_bytes=0,
-    programs=(Program("ollama", int(2.1 * GIB), 5),),
-)
-ON_A_CARD = with_fixes(
-    Failure(
-        kind="out-of-memory",
-        at=AT,
-        node_id="4",
-        node_type="VAEDecode",
-        message=f"CUDA out of memory. Tried to allocate 3.10 GiB. {HTML}",
-        memory="vram",
-        asked_bytes=int(3.1 * GIB),
-        free_bytes=int(0.3 * GIB),
-        devices=(CARD,),
-        ram=Ram(total_bytes=32 * GIB, available_bytes=8 * GIB, own_bytes=20 * GIB),
-        models=(dataclasses.replace(MODEL, resident_bytes=5 * GIB, device="cuda:0", dynamic=False),),
-        running_seconds=14.2,
-    ),
-    Host(version="0.30.0", dynamic_vram=False, platform="linux"),
-)
 
 
 @pytest.fixture
@@ -197,13 +158,13 @@ def test_on_a_card_it_says_who_held_what_and_what_to_do(panel: Frontend, keep: C
     assert card["title"] == "VAEDecode ran out of VRAM: asked 3.1\u00a0GiB, had 0.3\u00a0GiB"
     table = panel.page.locator("[data-section=failure] tbody tr").all_inner_texts()
     assert [re.sub(r"\s+", " ", row).strip() for row in table] == [
-        *("Weights 5.0", "Working 3.0", "Other ollama 2.1 2.7", "Evictable 0.0", "Torch cache 1.0", "Free 0.3"),
+        *("Weights 0.0", "Working 3.0", "Other ollama 2.1 2.7", "Evictable 5.0", "Torch cache 1.0", "Free 0.3"),
     ]
     fixes = panel.page.locator("[data-section=failure] ol li").all_inner_texts()
     assert [re.sub(r"\s+", " ", fix) for fix in fixes] == [
         "Use the node VAE Decode (Safe) here: it decodes in tiles that fit.",
-        "Put the node Free Memory before this one: wan2.2_low_noise_14B_fp8.safetensors did not work here and stayed "
-        "on the card. Gains about 5.0 GiB.",
+        "Put the node Free Memory before this one: wan2.2_low_noise_14B_fp8.safetensors did no work in this node "
+        "and stayed on the card. Gains about 5.0 GiB.",
         "Close Ollama, or stop what it keeps on the card. Gains about 2.1 GiB.",
     ]
     assert "wan2.2_low_noise_14B_fp8.safetensors\n5.0 of 13.0" in body
@@ -282,9 +243,8 @@ def test_in_chinese(panel: Frontend, keep: Callable[..., None]) -> None:
 
 def test_an_end_of_comfyui_in_the_middle_of_a_run_is_told_once(panel: Frontend, keep: Callable[..., None]) -> None:
     """YanWenKun/ComfyUI-Docker #123: the process was killed, and after the start nothing said why."""
-    snapshot = CASES["last-run-unfinished"].brings
-    (advice,) = [one.as_json() for one in advise(snapshot) if one.id == "last-run-unfinished"]
-    run = {**dataclasses.asdict(snapshot.last_run), "ended_at": AT}
+    (advice,) = [one.as_json() for one in advise(UNFINISHED) if one.id == "last-run-unfinished"]
+    run = {**dataclasses.asdict(UNFINISHED.last_run), "ended_at": AT}
     change_answers(panel, lambda answer: answer.update(failure=None, last_run=run, advice=[advice]))
     (card,) = cards(panel, "failure")
     assert card["title"] == advice["title"].replace("`", "")

@@ -8,11 +8,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 from comfy_server import ComfyServer
 from panel_page import PanelPage, plain
-from panel_samples import GIB, card, gib, loaded, machine, rtx3060, rtx4080
-from ui_samples import HTML, decode_short_of_memory
+from panel_samples import GIB, card, gib, machine, rtx3060, rtx4080
+from ui_samples import decode_short_of_memory
 from uikit import Frontend
 
 SLOW = {"oom_above": 0, "nan_items": "", "nan_call": -1, "no_weights": False, "known_file": True}
@@ -20,12 +19,6 @@ SLOW = {"oom_above": 0, "nan_items": "", "nan_call": -1, "no_weights": False, "k
 
 def shown(size: int) -> str:
     return f"{size / GIB:.1f}"
-
-
-@pytest.fixture
-def real(server: ComfyServer) -> dict[str, Any]:
-    """What the server answers."""
-    return server.get("/headroom/snapshot?advice=1")
 
 
 def decode(seconds: float) -> dict[str, Any]:
@@ -244,82 +237,6 @@ def test_the_timeline_names_the_nodes_of_a_run(panel: PanelPage, shoot: Callable
     assert re.match(r"\d\d:\d\d:\d\d VAE Decode", pointed)
     panel.page.mouse.move(900, 600)
     panel.page.click("text=5 min")
-
-
-# ---- texts and looks ----
-
-
-def test_a_models_name_stays_text(panel: PanelPage, real: dict[str, Any]):
-    panel.show(machine(real, rtx4080(name=HTML), models=[loaded(HTML, HTML, 1, 1)]))
-    assert panel.page.inner_text(".hr-model .n") == HTML
-    assert panel.ui.evaluate("document.querySelectorAll('.hr-panel img, .hr-meter img').length") == 0
-    assert panel.ui.evaluate("window.injected") is None
-
-
-@pytest.mark.parametrize("palette", ["dark", "light"])
-@pytest.mark.parametrize("width", [280, 297, 312])
-def test_nothing_is_cut_off_at_narrow_widths(
-    panel: PanelPage, real: dict[str, Any], shoot: Callable[..., None], width: int, palette: str
-):
-    panel.ui.look("canvas", palette)
-    panel.show(machine(real, rtx4080(), rtx3060()))
-    panel.width(width)
-    shoot()
-    wide = panel.ui.evaluate(
-        """() => {
-          const panel = document.querySelector(".hr-panel");
-          const edge = panel.getBoundingClientRect().right;
-          const parts = [...panel.querySelectorAll("*:not(.vh, .nd, svg *)")].filter((part) => part.checkVisibility());
-          return [
-            ...(panel.scrollWidth > panel.clientWidth ? ["the panel scrolls sideways"] : []),
-            ...parts.filter((part) => part.getBoundingClientRect().right > edge + 0.5)
-              .map((part) => part.outerHTML.slice(0, 120)),
-            ...parts.filter((part) => part.matches("dt, dd, .num, b") && part.scrollWidth > part.clientWidth + 1)
-              .map((part) => `cut: ${part.textContent}`),
-          ];
-        }"""
-    )
-    panel.width(None)
-    assert wide == []
-
-
-def test_it_speaks_chinese_and_english_again(panel: PanelPage, real: dict[str, Any], shoot: Callable[..., None]):
-    panel.show(machine(real, rtx4080(), rtx3060()))
-    panel.ui.setting("Comfy.Locale", "zh")
-    try:
-        panel.until(lambda: panel.status_line()["title"] == "正常")
-        panel.refresh()
-        shoot()
-        assert panel.status_line()["detail"] == "剩余 15.1 GiB 显存, 27.5 GiB 内存"
-        assert panel.blocks()["RTX 4080"]["available"] == {
-            "可用": "15.1",
-            "可腾出": "8.4",
-            "torch 缓存": "5.5",
-            "空闲": "1.2",
-        }
-        left = panel.page.inner_text(".hr-panel")
-        assert [word for word in ("Held", "Free", "Loaded", "Unload", "Peak", "left") if word in left] == []
-    finally:
-        panel.ui.setting("Comfy.Locale", "en")
-    panel.until(lambda: panel.status_line()["title"] == "Fine")
-    assert panel.status_line()["title"] == "Fine"
-
-
-def test_the_host_shows_our_settings_and_nodes_in_chinese(
-    ui: Frontend, server: ComfyServer, opened: Callable[[], Frontend]
-):
-    ui.setting("Comfy.Locale", "zh")
-    try:
-        chinese = opened()
-        chinese.open(server.url)
-        chinese.evaluate("app.extensionManager.command.execute('Comfy.ShowSettingsDialog')")
-        chinese.page.get_by_text("Headroom", exact=True).last.click()
-        chinese.page.wait_for_selector("text=顶栏仪表")
-        assert chinese.page.get_by_text("两次读取之间的秒数").count() == 1
-        titles = chinese.evaluate("LiteGraph.registered_node_types.HeadroomVAEDecode.title")
-        assert titles == "VAE 解码（安全）"
-    finally:
-        ui.setting("Comfy.Locale", "en")
 
 
 # ---- the head ----

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 from comfy_server import ComfyServer, Servers
 from fakes.nvml.build import FakeDriver, build
-from npmkit import NO_NPM
 from panel_page import PanelPage, plain
 from panel_samples import card, machine, rtx3060, rtx4080
-from uikit import Frontend, axe_script
+from uikit import Frontend
 
 METER = "Headroom.Meter"
 SCENARIOS = ["idle", "gb10", "mig", "mig_denied", "bad_name", "no_process_memory", "host_pids"]
@@ -22,12 +21,6 @@ HIDE = """(hidden) => {
   Object.defineProperty(document, "visibilityState", { configurable: true, get });
   document.dispatchEvent(new Event("visibilitychange"));
 }"""
-
-
-@pytest.fixture
-def real(server: ComfyServer) -> dict[str, Any]:
-    """What the server answers."""
-    return server.get("/headroom/snapshot?advice=1")
 
 
 # ---- when it asks ----
@@ -309,30 +302,3 @@ def test_a_gpu_that_stops_answering_is_told_first_and_the_rest_goes_on(
     assert panel.blocks()["RAM"]["figures"]["Available"] == "27.5"
     panel.show(machine(real, rtx4080()))
     assert panel.status_line()["id"] == "fine"
-
-
-# ---- accessibility ----
-
-
-@pytest.mark.parametrize("palette", ["dark", "light", "solarized", "nord", "arc", "github"])
-def test_the_accessibility_checker_finds_nothing(panel: PanelPage, real: dict[str, Any], palette: str):
-    script = axe_script()
-    if script is None:
-        pytest.skip(NO_NPM)
-    panel.ui.look("canvas", palette)
-    sizes = {"total": 16, "free": 0.3, "used": 15.7, "own": 12.9, "torch_allocated": 12.4, "torch_reserved": 12.4}
-    short = card(
-        1, "NVIDIA GeForce RTX 3090", sizes={**sizes, "evictable": 0}, reasons={"programs": "not permitted here"}
-    )
-    panel.show(machine(real, rtx4080(), short))
-    panel.page.click("[aria-label='What the words mean']")
-    panel.page.add_script_tag(path=str(script))
-    found = panel.ui.evaluate(
-        """async () => {
-          const { violations } = await axe.run({ include: [[".hr-panel"], [".hr-meter"]] });
-          const told = (node) => `${node.html.slice(0, 160)} ${node.failureSummary}`;
-          return violations.map((one) => [one.id, ...one.nodes.map(told)]);
-        }"""
-    )
-    panel.page.click("[aria-label='What the words mean']")
-    assert found == []
