@@ -271,8 +271,8 @@ def test_a_full_card_with_everything_on_it_gets_the_cheap_fixes_first():
     assert [fix.id for fix in found.fixes] == ["safe-decode", "unload-idle", "close-program"]
     texts = [fix.text for fix in found.fixes]
     assert texts[1] == (
-        "Put the node Free Memory before this one: wan.safetensors and umt5.safetensors did no work in this node and stayed "
-        "on the card."
+        "Put the node Free Memory before this one: wan.safetensors and umt5.safetensors did no work in this node "
+        "and stayed on the card."
     )
     assert texts[2] == "Close Ollama, or stop what it keeps on the card."
 
