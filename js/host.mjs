@@ -28,6 +28,17 @@ export function listen(name, handle) {
   target.addEventListener(name, (event) => handle(/** @type {CustomEvent} */ (event).detail));
 }
 
+/**
+ * Listens to the end of every run of this browser, well or not. A blocked node is an error event too, and the run goes
+ * on (execution.py 0.30.0).
+ * @param {(detail: any) => void} handle
+ */
+export function listenToEnds(handle) {
+  for (const end of ["execution_success", "execution_error", "execution_interrupted"]) {
+    listen(end, (detail) => detail?.exception_type === "ExecutionBlocked" || handle(detail));
+  }
+}
+
 /** @param {any} node */
 export const isOurs = (node) => typeof node?.comfyClass === "string" && node.comfyClass.startsWith("Headroom");
 
@@ -38,10 +49,11 @@ const rootGraph = () => (app.isGraphReady === false ? null : (app.rootGraph ?? a
  * Our node with this execution id, null if it is not in the open workflow. The id of a node inside subgraphs is the
  * path to it: "5:12" is node 12 in the subgraph that is node 5.
  * @param {unknown} executionId
+ * @param {unknown} [type] its class where that is known: another workflow can be open than the one that runs, and ids are small
  */
-export function ourNode(executionId) {
+export function ourNode(executionId, type) {
   const node = anyNode(executionId);
-  return isOurs(node) ? node : null;
+  return isOurs(node) && (type == null || node.comfyClass === type) ? node : null;
 }
 
 /** All our nodes in the open workflow, inside subgraphs too. @returns {any[]} */

@@ -86,19 +86,28 @@ export function followRuns() {
     const node = id == null ? null : host.ourNode(id);
     if (node) draw(node, state.startNode(node));
   });
-  host.listen("headroom.report", ({ node: id, report }) => {
-    const node = host.ourNode(id);
+  host.listen("headroom.report", ({ node: id, type, report }) => {
+    const node = host.ourNode(id, type);
     if (!node || !report) return;
     drawAndStore(node, state.receive(node, report));
   });
-  host.listen("execution_error", ({ node_id, exception_message, timestamp }) => {
-    const node = host.ourNode(node_id);
+  host.listen("execution_error", ({ node_id, node_type, exception_message, timestamp }) => {
+    const node = host.ourNode(node_id, node_type);
     if (node) drawAndStore(node, state.fail(node, exception_message ?? "", timestamp && timestamp / 1000));
   });
-  host.listen("execution_interrupted", ({ node_id, prompt_id }) => {
-    const node = host.ourNode(node_id);
+  host.listen("execution_interrupted", ({ node_id, node_type, prompt_id }) => {
+    const node = host.ourNode(node_id, node_type);
     if (node) drawAndStore(node, state.interrupt(node, prompt_id));
   });
+  host.listenToEnds(settle);
+}
+
+/** A run has ended: what still waits for its report waits in vain, or was never in it. */
+function settle() {
+  for (const node of host.ourNodes()) {
+    const view = state.settle(node);
+    if (view) draw(node, view);
+  }
 }
 
 /** For a view that the host's own outputs do not hold. @param {any} node @param {import("./report_state.mjs").View} view */

@@ -44,6 +44,14 @@ export class ReportState {
     return this.view(node);
   }
 
+  /** The run has ended: the report before is still the node's. @param {object} node @returns {View | null} null: nothing changes */
+  settle(node) {
+    const entry = this.#entries.get(node);
+    if (!entry?.pending) return null;
+    entry.pending = false;
+    return this.view(node);
+  }
+
   /** The node sent a report: the final one, one from the cache, or one between two attempts. @param {object} node @param {Report} report */
   receive(node, report) {
     this.#entries.set(node, { report, run: this.#run, pending: false });

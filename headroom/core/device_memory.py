@@ -73,8 +73,8 @@ def _left_over(
 ) -> Usage:
     """Never below zero: torch's count and the driver's are not of the same moment (nvidia-docker #179)."""
     if used is None or own is None:
-        what = "the memory in use" if used is None else "what this process holds"
-        return Usage(own, None, None, programs, {**reasons, "others_bytes": f"{what} is not known"})
+        why = "the memory in use is not known" if used is None else "what this process holds is not known"
+        return Usage(own, None, None, programs, {**reasons, "others_bytes": why})
     return Usage(own, max(0, used - (driver or 0) - own), True, programs, reasons)
 
 

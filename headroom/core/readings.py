@@ -251,6 +251,15 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class RunningNode:
+    """The node that runs at this moment."""
+
+    id: str
+    """As the user sees it on the canvas, also for a node inside an expanded one."""
+    type: str
+
+
+@dataclass(frozen=True)
 class Snapshot:
     """Everything together, at one moment."""
 
@@ -267,6 +276,8 @@ class Snapshot:
     workflow_nodes: frozenset[str] | None = None
     """Class types in the open workflow: in that of the last run, until something reads the open one."""
     last_run: LastRun | None = None
+    running_node: RunningNode | None = None
+    """None too between two nodes, and on hosts before 0.18."""
     failure: Failure | None = None
     """What the last run failed with; until the next one begins, for an hour at most."""
     processes: int | None = None

@@ -136,6 +136,11 @@ class RunLog:
         node = next(waiting, None)
         return None if node is None else node.frozen(0.0)
 
+    def running(self) -> tuple[str, str] | None:
+        """Id on the canvas and class of the node that runs; for any thread."""
+        node = self._open
+        return None if node is None else (node.display_id, node.type)
+
     @property
     def worked(self) -> bool:
         """A node has run: not all were cached."""

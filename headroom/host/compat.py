@@ -54,9 +54,10 @@ def _start() -> None:
     if server is None:
         return
     try:
-        from . import recorder, routes, runmarker
+        from . import recorder, routes, runmarker, served_modules
 
         routes.register(server.routes)
+        served_modules.register(server.app)
         runmarker.register()
         recorder.register()
     except Exception:

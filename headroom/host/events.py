@@ -6,6 +6,7 @@ import logging
 from typing import Any
 
 from ..core.report import Report
+from . import recorder
 
 
 def send_report(node_id: Any, report: Report) -> None:
@@ -17,8 +18,11 @@ def send_report(node_id: Any, report: Report) -> None:
         from server import PromptServer
 
         server = getattr(PromptServer, "instance", None)
-        if server is not None and node_id is not None:
-            payload = {"node": str(node_id), "report": report.as_json()}
-            server.send_sync("headroom.report", payload, server.client_id)
+        # Without a client the host would send it to every browser; it sends its own events to none then.
+        client = getattr(server, "client_id", None)
+        if server is not None and client is not None and node_id is not None:
+            kind = recorder.class_of(str(node_id))
+            payload = {"node": str(node_id), "type": kind, "report": report.as_json()}
+            server.send_sync("headroom.report", payload, client)
     except Exception:
         logging.debug("Headroom: a report could not be sent", exc_info=True)

@@ -21,7 +21,7 @@ from .peaks import Peaks, capacity
 from .prompt_hooks import guarded, listen
 
 if TYPE_CHECKING:
-    from ..core.readings import Failure, LastRun
+    from ..core.readings import Failure, LastRun, RunningNode
 
 LEAST_SECONDS = 0.05
 """A node that ran for less is not asked for its memory: reading it takes some 20 microseconds."""
@@ -137,6 +137,18 @@ class Recorder:
         self._resolve(log)
         return log.run(time.perf_counter())
 
+    def class_of(self, node_id: str) -> str | None:
+        """The class of a node of the prompt that runs."""
+        registry = self._registry
+        return None if registry is None else str(registry.dynprompt.get_node(node_id)["class_type"])
+
+    def running_node(self) -> RunningNode | None:
+        """The node that runs now."""
+        from ..core.readings import RunningNode
+
+        found = self._log.running() if self._log is not None else None
+        return None if found is None else RunningNode(*found)
+
     def failure(self) -> Failure | None:
         """What the last run failed with; None once it is an hour old, and while the next one runs."""
         log = self._log
@@ -222,7 +234,12 @@ def _finite_fp16_decode() -> bool | None:
 
 
 _recorder = Recorder()
-run, workflow_nodes = _recorder.run, _recorder.workflow_nodes
+run, workflow_nodes, running_node = _recorder.run, _recorder.workflow_nodes, _recorder.running_node
+
+
+def class_of(node_id: str) -> str | None:
+    """The class of a node of the prompt that runs; None where that cannot be told."""
+    return guarded(_recorder.class_of, node_id)
 
 
 def failure() -> Failure | None:

@@ -58,6 +58,7 @@ def _read() -> Snapshot:
         _machine(),
         workflow_nodes=recorder.workflow_nodes(),
         last_run=recorder.last_run(),
+        running_node=recorder.running_node(),
         failure=recorder.failure(),
     )
 

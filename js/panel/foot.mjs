@@ -1,7 +1,7 @@
 // @ts-check
 /** The panel's last lines: versions, and whether dynamic VRAM is really on. */
 
-import { t } from "../strings/index.mjs";
+import { reason, t } from "../strings/index.mjs";
 import { make, setText } from "./dom.mjs";
 import { onChange } from "./unchanged.mjs";
 
@@ -37,5 +37,5 @@ const hasDriver = ({ device }) => Boolean(device.driver);
 function dynamicText(on, why, aimdo) {
   if (on === null || on === undefined) return "";
   if (on) return t("foot.dynamic.on", { aimdo });
-  return why ? t("foot.dynamic.off.why", { why }) : t("foot.dynamic.off");
+  return why ? t("foot.dynamic.off.why", { why: reason(why) }) : t("foot.dynamic.off");
 }

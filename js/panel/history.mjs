@@ -24,6 +24,9 @@ export class History {
   #recent = [];
   /** @type {Sample[]} */
   #ofRun = [];
+  /** The run's samples stand for at least so many ms each: its beginning is not to get thinner than its end. */
+  #stride = 0;
+  #strideFrom = 0;
   /** @type {NodeSpan[]} */
   #nodes = [];
   /** @type {RunSpan | null} */
@@ -31,12 +34,36 @@ export class History {
 
   /** @param {Sample} sample */
   add(sample) {
+    if (this.#recent.length && sample.at < this.#recent[this.#recent.length - 1].at) this.#clockSetBack(sample.at);
     this.#recent.push(sample);
     const oldest = sample.at - WINDOW_MS;
     while (this.#recent.length > MOST_RECENT || this.#recent[0].at < oldest) this.#recent.shift();
     if (!this.run || this.run.to !== null) return;
+    this.#addToRun(sample);
+  }
+
+  /** @param {Sample} sample */
+  #addToRun(sample) {
+    const last = this.#ofRun.length - 1;
+    if (last >= 0 && sample.at - this.#strideFrom < this.#stride) {
+      if (weight(sample) > weight(this.#ofRun[last])) this.#ofRun[last] = sample;
+      return;
+    }
     this.#ofRun.push(sample);
-    if (this.#ofRun.length > MOST_OF_RUN) this.#ofRun = thinned(this.#ofRun);
+    this.#strideFrom = sample.at;
+    if (this.#ofRun.length <= MOST_OF_RUN) return;
+    this.#stride = ((sample.at - this.#ofRun[0].at) / this.#ofRun.length) * 2;
+    this.#ofRun = thinned(this.#ofRun);
+  }
+
+  /** What lies in the future now would be shown until the clock is there again. @param {number} now */
+  #clockSetBack(now) {
+    /** @param {{ at: number }} sample */
+    const before = (sample) => sample.at <= now;
+    this.#recent = this.#recent.filter(before);
+    this.#ofRun = this.#ofRun.filter(before);
+    this.#strideFrom = Math.min(this.#strideFrom, now);
+    this.#nodes = this.#nodes.filter((node) => node.from <= now).map((node) => ({ ...node, to: node.to && Math.min(node.to, now) }));
   }
 
   /** A run starts. @param {string} id @param {number} at */
@@ -44,6 +71,7 @@ export class History {
     this.endRun(at);
     this.run = { id, from: at, to: null };
     this.#ofRun = this.#recent.slice(-1);
+    this.#stride = 0;
     this.#nodes = this.#nodes.filter((node) => (node.to ?? at) >= at - WINDOW_MS);
   }
 
@@ -57,6 +85,12 @@ export class History {
     if (id === null) return;
     this.#nodes.push({ id, title, from: at, to: null });
     if (this.#nodes.length > MOST_NODES) this.#nodes.splice(0, this.#nodes.length - MOST_NODES);
+  }
+
+  /** The node that runs is called otherwise. @param {string} title */
+  rename(title) {
+    const last = this.#nodes[this.#nodes.length - 1];
+    if (last && last.to === null) last.title = title;
   }
 
   /** @param {number} at */

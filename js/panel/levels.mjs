@@ -5,6 +5,13 @@
  * @typedef {{ share: number, bytes: number }} Limit  under this share of the total, or under this many bytes
  * @typedef {{ tight: Limit, critical: Limit }} Limits
  * @typedef {"ok" | "warn" | "error"} Level
+ *
+ * One device, in bytes; null: unknown.
+ * @typedef {object} Room
+ * @property {number | null} left
+ * @property {number | null} total
+ * @property {boolean} [atLeast]  more than `left` may be left
+ * @property {boolean} [spilled]  part of what it should hold lies elsewhere already
  */
 
 /** A level is left only after this long beyond its limit, by this share of the total: no flicker around a limit. */
@@ -35,20 +42,20 @@ export class Levels {
 
   /**
    * @param {string} key the device
-   * @param {number | null} left bytes; null: unknown
-   * @param {number | null} total
+   * @param {Room} room
    * @param {Limits} limits
    * @param {number} now ms
-   * @param {boolean} [spilled] part of it lies elsewhere already
    * @returns {Level}
    */
-  update(key, left, total, limits, now, spilled = false) {
+  update(key, { left, total, atLeast = false, spilled = false }, limits, now) {
     if (left === null || !total) {
       this.#known.delete(key);
       return "ok";
     }
     const raw = spilled ? "error" : levelOf(left, total, limits);
     const known = this.#known.get(key);
+    // A lower bound can show that enough is left, and never that it is not.
+    if (atLeast && !spilled && raw !== "ok") return known?.level ?? "ok";
     if (!known || rank(raw) >= rank(known.level)) {
       this.#known.set(key, { level: raw, beyondSince: null });
       return raw;
@@ -57,7 +64,8 @@ export class Levels {
       known.beyondSince = null;
       return known.level;
     }
-    known.beyondSince ??= now;
+    // A clock that was set back must not hold the level for as long.
+    known.beyondSince = Math.min(known.beyondSince ?? now, now);
     if (now - known.beyondSince < LEAVE_MS) return known.level;
     this.#known.set(key, { level: raw, beyondSince: null });
     return raw;

@@ -106,10 +106,12 @@ function failed(error, nextAt) {
   const status = typeof error?.status === "number" ? error.status : null;
   store.failed(status, Date.now(), nextAt);
   // The seconds until the next try go down without a request.
-  clock ??= setInterval(() => {
-    store.tick(Date.now());
-    draw();
-  }, 1000);
+  if (poller.wanted) {
+    clock ??= setInterval(() => {
+      store.tick(Date.now());
+      draw();
+    }, 1000);
+  }
   draw();
 }
 
@@ -150,7 +152,7 @@ function look() {
   const metered = meter !== null && seen.has(meter.element);
   poller.interval = interval * (open ? 1 : METER_SHARE);
   poller.wanted = front && (open || metered);
-  if (!front) {
+  if (!poller.wanted) {
     clearInterval(clock);
     clock = undefined;
   }
@@ -167,7 +169,7 @@ function draw() {
 
 /** Where the host does not tell that its language changes it is asked now and then: to ask takes longer than a drawing. */
 function followLanguage() {
-  if (Date.now() - languageAt < LANGUAGE_MS) return;
+  if (Math.abs(Date.now() - languageAt) < LANGUAGE_MS) return;
   languageAt = Date.now();
   const before = language();
   useLanguage(host.locale());
@@ -281,13 +283,11 @@ function followRuns() {
     store.progressed(Number(value), Number(max));
     drawSoon();
   });
-  for (const end of ["execution_success", "execution_error", "execution_interrupted"]) {
-    host.listen(end, () => {
-      store.runEnded(now());
-      poller.askNow();
-      drawSoon();
-    });
-  }
+  host.listenToEnds(() => {
+    store.runEnded(now());
+    poller.askNow();
+    drawSoon();
+  });
   // Back after a restart of the server: no need to wait for the next try.
   host.listen("reconnected", () => poller.askNow());
 }

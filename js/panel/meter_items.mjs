@@ -51,16 +51,19 @@ export function meterItems({ devices, ram, snapshot }) {
   /** @type {Item[]} */
   const items = devices
     .filter((reading) => chosen.has(reading))
-    .map(({ key, device, division, level, lost }) =>
-      item(key, several ? t("block.gpu", { index: device.index }) : t("meter.vram"), division, lost ? "off" : level),
-    );
+    .map(({ key, device, division, level, lost }) => {
+      const name = several ? t("block.gpu", { index: device.index }) : t("meter.vram");
+      // Of a card that is lost nothing is known, whatever torch remembers of it.
+      return lost ? item(key, name, { ...division, held: null, available: null }, "off") : item(key, name, division, level);
+    });
   for (const one of items) one.least = one.key === sorted[0]?.key;
   if (ram && !ram.shared) items.push(item("ram", t("ram"), ram.division, ram.level));
   return { items, more: devices.length - chosen.size };
 }
 
 /** For the order: least left first, a card that is not read last. @param {import("./store.mjs").Reading} reading */
-const left = ({ division, level }) => (division.available ?? Infinity) - (level === "error" ? 2 ** 50 : 0);
+const left = ({ division, level, lost }) =>
+  lost ? Infinity : (division.available ?? Infinity) - (level === "error" ? 2 ** 50 : 0);
 
 /** Before the first reading: the place is there, so that it can be seen whether anybody looks at it. @returns {Item} */
 const waiting = () => ({ key: "ram", name: t("ram"), left: "–", used: "", level: "off", least: false, held: 0, available: 0 });

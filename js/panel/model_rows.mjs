@@ -46,8 +46,13 @@ function deviceName(device) {
   return kind === "cpu" ? "CPU" : t("block.gpu", { index: index ?? 0 });
 }
 
-/** What unloading all of them would make free: on the GPUs, or in RAM where there is none. @param {import("./types.mjs").LoadedModel[]} models */
-export const residentBytes = (models) => models.reduce((sum, model) => sum + (model.resident_bytes ?? 0), 0);
+/** Where models lie: on GPUs, and in RAM those whose device is the CPU. @param {import("./types.mjs").LoadedModel[]} models */
+export function residentBytes(models) {
+  /** @param {boolean} ram */
+  const sum = (ram) =>
+    models.filter((model) => (model.device === "cpu") === ram).reduce((all, model) => all + (model.resident_bytes ?? 0), 0);
+  return { vram: sum(false), ram: sum(true) };
+}
 
 /** A file name in parts that a line may break between: after an underscore, a dot or a dash. @param {string} name */
 export const breakable = (name) => name.split(/(?<=[_.-])/);

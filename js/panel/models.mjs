@@ -94,8 +94,10 @@ export function create({ document, act, refresh, redraw }) {
   function fact({ snapshot, devices }) {
     const models = snapshot?.models ?? [];
     if (!models.length) return t("models.none");
-    const key = devices.length ? "models.fact.vram" : "models.fact.ram";
-    return t(key, { count: models.length, resident_bytes: residentBytes(models) });
+    const { vram, ram } = residentBytes(models);
+    const count = models.length;
+    if (!devices.length) return t("models.fact.ram", { count, resident_bytes: vram + ram });
+    return t(ram ? "models.fact.both" : "models.fact.vram", { count, resident_bytes: vram, ram_bytes: ram });
   }
 
   return { element, update, fact };
@@ -103,8 +105,13 @@ export function create({ document, act, refresh, redraw }) {
 
 /** What the buttons would free. @param {import("./store.mjs").View} view */
 function would({ snapshot, devices }) {
-  const unload_bytes = residentBytes(snapshot?.models ?? []);
+  const { vram, ram } = residentBytes(snapshot?.models ?? []);
   const cache_bytes = devices.reduce((sum, { division }) => sum + (division.parts.cache ?? 0), 0);
-  if (!unload_bytes) return cache_bytes ? t("models.would.cacheOnly", { cache_bytes }) : "";
-  return cache_bytes ? t("models.would.cache", { unload_bytes, cache_bytes }) : t("models.would", { unload_bytes });
+  const sizes = [
+    ...(vram ? [t(devices.length ? "models.size.vram" : "models.size", { size_bytes: vram })] : []),
+    ...(ram ? [t(devices.length ? "models.size.ram" : "models.size", { size_bytes: ram })] : []),
+  ];
+  if (!sizes.length) return cache_bytes ? t("models.would.cacheOnly", { cache_bytes }) : "";
+  const unload = sizes.join(", ");
+  return cache_bytes ? t("models.would.cache", { unload, cache_bytes }) : t("models.would", { unload });
 }

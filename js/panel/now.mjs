@@ -62,6 +62,7 @@ export function create({ document, get, set, resetPeak }) {
       onToggle: gpu ? (key, open) => set(OPEN, { ...remembered(), [key]: open }) : null,
       onResetPeak: gpu ? resetPeak : null,
     });
+    part.update(blockOf(first), first.old);
     let drawn = first;
     /** @param {Item} item */
     function update(item) {

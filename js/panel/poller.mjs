@@ -50,6 +50,10 @@ export class Poller {
     else this.#cancel();
   }
 
+  get wanted() {
+    return this.#wanted;
+  }
+
   /** Asks without waiting for the time to come; where an answer is awaited, right after it. */
   askNow() {
     if (!this.#wanted) return;

@@ -21,6 +21,9 @@ export const started = (id) => ({ ...IDLE, running: true, id });
 export const atNode = (run, nodeId, title) =>
   nodeId === null ? IDLE : { ...run, running: true, nodeId, nodeTitle: title, step: null, steps: null };
 
+/** Its node is called otherwise. @param {Run} run @param {string} title @returns {Run} */
+export const named = (run, title) => ({ ...run, nodeTitle: title });
+
 /**
  * The running node's progress: only where it counts more than one step.
  * @param {Run} run @param {number} value @param {number} max

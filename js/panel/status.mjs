@@ -100,7 +100,8 @@ function problem(view, worst) {
 function running(view) {
   const { run, snapshot } = view;
   if (!run.running && !snapshot?.host.running) return null;
-  const { nodeTitle: node, step, steps } = run;
+  const { step, steps } = run;
+  const node = run.nodeTitle || view.otherNode;
   const spoken = node ? t("status.running.node", { node }) : t("status.running");
   const title = node && steps !== null ? t("status.running.step", { node, step, steps }) : spoken;
   return status("running", "off", "run", title, left(view), { spoken });

@@ -4,7 +4,7 @@
 import { History } from "./history.mjs";
 import { Levels } from "./levels.mjs";
 import { divideDevice, divideRam, spilledBytes } from "./memory.mjs";
-import { IDLE, atNode, progressed, started } from "./run_state.mjs";
+import { IDLE, atNode, named, progressed, started } from "./run_state.mjs";
 import { IGNORED, limitsFrom } from "./settings.mjs";
 import { SteadyPrograms } from "./steady.mjs";
 import { unchanged } from "./unchanged.mjs";
@@ -47,12 +47,15 @@ import { unchanged } from "./unchanged.mjs";
  * @property {Reading[]} unused  GPUs that it does not
  * @property {RamReading | null} ram
  * @property {string | null} failedNode  what the node of the last failure is called on the canvas
+ * @property {string | null} otherNode  what the node is called that runs for another browser or program
  * @property {import("./run_state.mjs").Run} run
  * @property {History} history
  */
 
 /** The reason that stands for a whole card, and what the driver says of one that fell off the bus. */
 const WHOLE_CARD = "device";
+/** So many answers in a row are believed against the host's events: the first may be older than the last event. */
+const SURE_ANSWERS = 2;
 const FELL_OFF = "the driver has lost the card";
 /** @type {Advice[]} */
 const NO_ADVICE = [];
@@ -85,6 +88,10 @@ export class Store {
   #readable = new Set();
   /** @type {Map<string, SteadyPrograms>} */
   #programs = new Map();
+  #idleAnswers = 0;
+  #busyAnswers = 0;
+  /** When the run was last known to go on, ms. */
+  #activeAt = 0;
   /** @type {View} */
   view;
 
@@ -107,6 +114,7 @@ export class Store {
       unused: [],
       ram: null,
       failedNode: null,
+      otherNode: null,
       run: IDLE,
       history: new History(),
     };
@@ -130,8 +138,7 @@ export class Store {
     view.snapshot = snapshot;
     view.advice = snapshot.advice ?? NO_ADVICE;
     this.#nameFailure(snapshot.failure === failure);
-    // The server knows best whether anything runs: another browser's prompt, or the end of ours that was missed.
-    if (snapshot.host.running === false && view.run.running && view.run.nodeId === null) view.run = IDLE;
+    this.#followServer(snapshot, now);
     const used = snapshot.devices.filter((device) => device.kind !== "cpu");
     view.devices = unchanged(view.devices, used.map((device) => this.#reading(device, snapshot, now, true)));
     const unused = snapshot.unused_devices.map((device) => this.#reading(device, snapshot, now, false));
@@ -140,10 +147,33 @@ export class Store {
     view.ram = unchanged(view.ram, {
       ram: snapshot.ram,
       division,
-      level: this.#levels.update("ram", division.available, division.total, this.#limits, now),
+      level: this.#levels.update("ram", { left: division.available, total: division.total }, this.#limits, now),
       shared: view.devices.length > 0 && view.devices.every((reading) => reading.device.unified),
     });
     view.history.add(this.#sample(now));
+  }
+
+  /** The server knows best what runs: another browser's prompt, or the end of ours that was missed. @param {Snapshot} snapshot @param {number} now */
+  #followServer(snapshot, now) {
+    const { view } = this;
+    const idle = snapshot.host.running === false;
+    this.#idleAnswers = idle ? this.#idleAnswers + 1 : 0;
+    this.#busyAnswers = idle || view.run.running ? 0 : this.#busyAnswers + 1;
+    if (!idle) this.#activeAt = now;
+    else if (view.run.running && this.#idleAnswers >= SURE_ANSWERS) this.runEnded(Math.min(now, this.#activeAt));
+    const node = snapshot.running_node ?? null;
+    const title = node && (this.#titleOf(node.id, node.type) ?? node.type);
+    const other = this.#busyAnswers >= SURE_ANSWERS;
+    view.otherNode = other ? title : null;
+    // What runs for others has no events here.
+    if (!view.run.running) view.history.startNode(other && node ? node.id : null, title ?? "", now);
+    else if (node && title && node.id === view.run.nodeId && title !== view.run.nodeTitle) this.#rename(title);
+  }
+
+  /** An event names a node by its id alone, and another workflow can be open than the one that runs. @param {string} title */
+  #rename(title) {
+    this.view.run = named(this.view.run, title);
+    this.view.history.rename(title);
   }
 
   /** Once it has a name that stays: the workflow can be closed, or not be open yet. @param {boolean} same failure as before */
@@ -158,7 +188,6 @@ export class Store {
     const { view } = this;
     view.now = now;
     view.connection = { state: status === 404 ? "absent" : "lost", at: view.connection.at, nextAt };
-    if (status === null) this.runEnded(now);
   }
 
   /** The clock went on. @param {number} now */
@@ -170,10 +199,13 @@ export class Store {
   runStarted(id, now) {
     this.view.run = started(id);
     this.view.history.startRun(id, now);
+    this.#idleAnswers = 0;
+    this.#activeAt = now;
   }
 
   /** It reaches a node; null: it is over. @param {string | null} id @param {string} title @param {number} now */
   nodeStarted(id, title, now) {
+    this.#activeAt = now;
     this.view.run = atNode(this.view.run, id, title);
     this.view.history.startNode(id, title, now);
     if (id === null) this.view.history.endRun(now);
@@ -222,8 +254,9 @@ export class Store {
   }
 
   /** @param {string} key @param {Device} device @param {import("./memory.mjs").Division} division @param {number} now */
-  #level(key, device, { available, total }, now) {
-    return this.#levels.update(key, available, total, this.#limits, now, spilledBytes(device) !== null);
+  #level(key, device, { available, total, atLeast }, now) {
+    const room = { left: available, total, atLeast, spilled: spilledBytes(device) !== null };
+    return this.#levels.update(key, room, this.#limits, now);
   }
 
   /** A card that never could be read is not lost: there is no driver to ask. @param {string} key @param {Device} device */

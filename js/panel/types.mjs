@@ -71,6 +71,7 @@
  * @property {Ram} ram
  * @property {LoadedModel[]} models
  * @property {Record<string, any> | null} last_run
+ * @property {{ id: string, type: string } | null} [running_node]
  * @property {Record<string, any> | null} [failure]
  * @property {Advice[]} [advice]
  */

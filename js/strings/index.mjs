@@ -53,4 +53,9 @@ export function t(key, params = {}) {
  * @param {string} text
  * @returns {string}
  */
-export const reason = (text) => (current === "zh" ? (/** @type {Record<string, string>} */ (reasonsZh)[text] ?? text) : text);
+export function reason(text) {
+  if (current !== "zh") return text;
+  const table = /** @type {Record<string, string>} */ (reasonsZh);
+  const begins = text in table ? text : Object.keys(table).find((words) => words.endsWith(" ") && text.startsWith(words));
+  return begins === undefined ? text : table[begins] + text.slice(begins.length);
+}

@@ -1,5 +1,5 @@
 // @ts-check
-/** 服务器说明“为什么没有数值”的原因；没有译文的按英文显示。 */
+/** 服务器说明“为什么没有数值”的原因；没有译文的按英文显示。以空格结尾的是开头部分，其后的内容原样保留。 */
 
 export default {
   "the NVIDIA driver does not answer; it is asked again": "NVIDIA 驱动没有响应，将再次询问",
@@ -33,4 +33,25 @@ export default {
   "the driver does not list this card": "驱动没有列出此显卡",
   "this process has a part of the card (MIG), and the driver does not say which":
     "本进程使用显卡的一个分区（MIG），驱动没有说明是哪一个",
+  "NVML: Unknown Error; in a container that is a GPU taken away, as systemctl daemon-reload does: restart the container":
+    "NVML：Unknown Error；在容器里表示 GPU 被收走了（例如 systemctl daemon-reload 之后）：请重启容器",
+  "the card must be reset": "显卡需要复位",
+  "another package named pynvml stands in place of nvidia-ml-py: pip uninstall pynvml nvidia-ml-py, then pip install nvidia-ml-py":
+    "另一个名为 pynvml 的包占了 nvidia-ml-py 的位置：先 pip uninstall pynvml nvidia-ml-py，再 pip install nvidia-ml-py",
+  "the installed pynvml has no such function; nvidia-ml-py has": "已安装的 pynvml 没有此函数，nvidia-ml-py 有",
+  "the installed pynvml is older than nvidia-ml-py and asks otherwise": "已安装的 pynvml 比 nvidia-ml-py 旧，查询方式不同",
+  "the Python package pynvml cannot be loaded: ": "无法加载 Python 包 pynvml：",
+  "the binding to NVML failed: ": "调用 NVML 失败：",
+  "torch has no memory figures for ": "torch 不提供此类设备的内存数值：",
+  "CUDA's order of the cards is not known before torch has opened them": "torch 打开显卡之前无法知道 CUDA 的显卡顺序",
+  "the driver lists no such card": "驱动没有列出这样的显卡",
+  "the driver lists no card": "驱动没有列出任何显卡",
+  "the memory in use is not known": "已用显存未知",
+  "what this process holds is not known": "本进程占用的显存未知",
+  "comfy-aimdo is not installed": "没有安装 comfy-aimdo",
+  "the library of comfy-aimdo did not load": "comfy-aimdo 的库没有加载成功",
+  "comfy-aimdo did not start on this card": "comfy-aimdo 没能在这张显卡上启动",
+  "ComfyUI starts it by itself only on NVIDIA cards": "ComfyUI 只在 NVIDIA 显卡上自动启用",
+  "ComfyUI does not start it by itself under WSL": "ComfyUI 在 WSL 下不会自动启用",
+  "it needs PyTorch 2.8 or newer; this is ": "需要 PyTorch 2.8 或更新版本；当前是 ",
 };

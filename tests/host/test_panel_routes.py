@@ -9,6 +9,7 @@ import time
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -100,6 +101,23 @@ def test_many_tabs_cost_the_server_one_reading_and_one_making_of_the_answer(
     monkeypatch.setattr(source, "KEEP_SECONDS", 0)
     answers.snapshot(True)
     assert (len(reads), len(made)) == (2, 2), "the next reading is made anew"
+
+
+# ---- what the browser may keep ----
+
+
+def test_every_script_of_ours_is_asked_for_anew(server: ComfyServer):
+    """ComfyUI says so for .js and .css alone; old modules under a new entry leave no panel, meter or report."""
+    folder = Path(__file__).parents[2] / "js"
+    names = [
+        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.suffix in {".js", ".mjs", ".css"}
+    ]
+    assert len(names) > 30
+    kept = {}
+    for name in names:
+        with urllib.request.urlopen(f"{server.url}/extensions/ComfyUI-Headroom/{name}", timeout=60) as answer:
+            kept[name] = answer.headers["Cache-Control"]
+    assert {name: said for name, said in kept.items() if said not in {"no-cache", "no-store"}} == {}
 
 
 # ---- one model ----

@@ -31,6 +31,28 @@ test("a run of many hours stays bounded and keeps its peak", () => {
   assert.ok(samples.some((one) => one.devices.a.held === gib(13) && one.at === 7_777_000));
 });
 
+test("the beginning of a long run stays as dense as its end", () => {
+  const history = new History();
+  history.startRun("p", 0);
+  const hours = 3;
+  for (let second = 0; second < hours * 3600; second++) history.add(sample(second * 1000, 2));
+  const { samples } = history.view("run", hours * 3_600_000);
+  const tenths = new Set(samples.map((one) => Math.floor(one.at / (hours * 36_000))));
+  assert.equal(tenths.size, 100, "every hundredth of the run has a sample");
+});
+
+test("a clock that was set back shows no future", () => {
+  const history = new History();
+  history.startRun("p", 7_190_000);
+  for (let second = 7200; second < 7300; second++) history.add(sample(second * 1000, 12));
+  history.startNode("3", "KSampler", 7_250_000);
+  history.endRun(7_299_000);
+  history.add(sample(3_700_000, 2));
+  const { samples, nodes } = history.view("minutes", 3_701_000);
+  assert.deepEqual(samples.map((one) => one.devices.a.held), [gib(2)]);
+  assert.deepEqual(nodes, []);
+});
+
 test("nodes follow one another, and the same node again is the same block", () => {
   const history = new History();
   history.startRun("p", 0);

@@ -16,7 +16,7 @@ test("the limits by default: tight under 15 % or 1.5 GiB, critical under 5 % or 
 
 test("worse at once, better only after five seconds beyond the limit", () => {
   const levels = new Levels();
-  const at = (left, second) => levels.update("a", gib(left), gib(16), LIMITS, second * 1000);
+  const at = (left, second) => levels.update("a", { left: gib(left), total: gib(16) }, LIMITS, second * 1000);
   assert.equal(at(10, 0), "ok");
   assert.equal(at(2, 1), "warn");
   assert.equal(at(0.5, 2), "error");
@@ -30,17 +30,32 @@ test("worse at once, better only after five seconds beyond the limit", () => {
 
 test("a level that is touched again in between starts anew", () => {
   const levels = new Levels();
-  const at = (left, second) => levels.update("a", gib(left), gib(16), LIMITS, second * 1000);
+  const at = (left, second) => levels.update("a", { left: gib(left), total: gib(16) }, LIMITS, second * 1000);
   at(2, 0);
   assert.deepEqual([at(5, 1), at(2, 4), at(5, 5), at(5, 9.9), at(5, 10)], ["warn", "warn", "warn", "warn", "ok"]);
 });
 
+test("what is at least left shows that enough is left, and never that little is", () => {
+  const levels = new Levels();
+  const at = (left, second, atLeast) => levels.update("a", { left: gib(left), total: gib(16), atLeast }, LIMITS, second * 1000);
+  assert.deepEqual([at(0.2, 0, true), at(9, 1, true), at(0.2, 2, true)], ["ok", "ok", "ok"]);
+  assert.deepEqual([at(0.2, 3, false), at(0.1, 4, true)], ["error", "error"], "one reading without a part of it is no change");
+});
+
+test("a clock that was set back does not hold a level for as long", () => {
+  const levels = new Levels();
+  const at = (left, second) => levels.update("a", { left: gib(left), total: gib(16) }, LIMITS, second * 1000);
+  at(2, 7200);
+  assert.deepEqual([at(9, 7201), at(9, 3601), at(9, 3607)], ["warn", "warn", "ok"]);
+});
+
 test("devices have levels of their own, and an unknown one has none", () => {
   const levels = new Levels();
-  assert.equal(levels.update("a", gib(0.1), gib(16), LIMITS, 0), "error");
-  assert.equal(levels.update("b", gib(9), gib(16), LIMITS, 0), "ok");
-  assert.equal(levels.update("a", null, gib(16), LIMITS, 1), "ok");
-  assert.equal(levels.update("a", gib(9), gib(16), LIMITS, 2), "ok");
+  const total = gib(16);
+  assert.equal(levels.update("a", { left: gib(0.1), total }, LIMITS, 0), "error");
+  assert.equal(levels.update("b", { left: gib(9), total }, LIMITS, 0), "ok");
+  assert.equal(levels.update("a", { left: null, total }, LIMITS, 1), "ok");
+  assert.equal(levels.update("a", { left: gib(9), total }, LIMITS, 2), "ok");
   assert.equal(worst(["ok", "error", "warn"]), "error");
   assert.equal(worst([]), "ok");
 });

@@ -118,12 +118,71 @@ test("steps are seen and not spoken", () => {
   assert.deepEqual(spoken, ["Running KSampler", "Running KSampler", "Running KSampler"]);
 });
 
-test("another browser's prompt runs too, and the server's word ends one whose end was missed", () => {
-  const store = after(snapshot({ host: { running: true, flags: [], argv: [] } }));
-  assert.deepEqual(said(store).slice(0, 3), ["running", "off", "A prompt is running"]);
-  store.runStarted("p", 1000);
-  store.received(snapshot(), 2000);
+const busy = (more = {}) => snapshot({ host: { running: true, flags: [], argv: [] }, ...more });
+
+test("another browser's prompt runs too, with the class of its node", () => {
+  assert.deepEqual(said(after(busy())).slice(0, 3), ["running", "off", "A prompt is running"]);
+  const store = after(busy({ running_node: { id: "3", type: "KSampler" } }), busy({ running_node: { id: "3", type: "KSampler" } }));
+  assert.equal(said(store)[2], "Running KSampler");
+  assert.deepEqual(store.view.history.view("minutes", 1000).nodes, [{ id: "3", title: "KSampler", from: 1000, to: null }]);
+  store.received(snapshot(), 5000);
   assert.equal(said(store)[0], "fine");
+  assert.equal(store.view.history.view("minutes", 5000).nodes[0].to, 5000);
+});
+
+test("an answer from before the end of a run does not begin its node again", () => {
+  const store = make();
+  store.runStarted("p", 0);
+  store.nodeStarted("3", "KSampler", 0);
+  store.runEnded(1000);
+  store.received(busy({ running_node: { id: "3", type: "KSampler" } }), 1100);
+  assert.deepEqual(store.view.history.view("minutes", 1100).nodes.map(({ from, to }) => [from, to]), [[0, 1000]]);
+});
+
+test("a run whose end was missed is over at the second answer that knows of none", () => {
+  const store = make();
+  store.runStarted("p", 0);
+  store.nodeStarted("3", "KSampler", 0);
+  store.progressed(5, 20);
+  store.received(busy(), 1000);
+  store.received(snapshot(), 60_000);
+  assert.equal(said(store)[0], "running", "the first answer may be older than the run");
+  store.received(snapshot(), 61_000);
+  assert.equal(said(store)[0], "fine");
+  assert.deepEqual(store.view.history.run, { id: "p", from: 0, to: 1000 }, "it ended when it was last known to go on");
+  assert.equal(store.view.history.nodeAt(30_000), null);
+});
+
+test("one question without an answer does not end the run that goes on", () => {
+  const store = make();
+  store.runStarted("p", 0);
+  store.nodeStarted("3", "KSampler", 0);
+  store.received(busy(), 1000);
+  store.failed(null, 30_000, 32_000);
+  store.received(busy(), 32_000);
+  store.progressed(7, 20);
+  assert.equal(said(store)[2], "Step 7 of 20, KSampler");
+  assert.deepEqual(store.view.history.view("run", 40_000).to, 40_000);
+});
+
+test("a node is not called by what another open workflow has under its id", () => {
+  const store = new Store((key) => defaultOf(key), 0, (id, type) => (type === "LoadImage" ? "My picture" : null));
+  store.runStarted("p", 0);
+  store.nodeStarted("3", "My picture", 0);
+  store.received(busy({ running_node: { id: "3", type: "KSampler" } }), 1000);
+  assert.equal(said(store)[2], "Running KSampler");
+  assert.equal(store.view.history.nodeAt(500).title, "KSampler");
+});
+
+/** Intel Arc, ROCm on Windows: free memory is not told, and what torch keeps is a lower bound. */
+test("where free memory is not told nothing is critical, and one failed reading flashes nothing", () => {
+  const arc = card({ total: 16, torch_allocated: 5, torch_reserved: 5.2, evictable: 0 }, { kind: "xpu" });
+  const store = after(snapshot({ devices: [arc], models: [] }));
+  assert.deepEqual(said(store).slice(0, 2), ["fine", "ok"]);
+  assert.equal(store.view.devices[0].level, "ok");
+  const full = { ...FULL, free_bytes: gib(0.6), used_bytes: gib(15.4) };
+  const blink = after(snapshot({ devices: [full] }), snapshot({ devices: [{ ...full, evictable_bytes: null, torch_reserved_bytes: gib(0.4) }] }));
+  assert.equal(said(blink)[0], "fine");
 });
 
 test("a card that was read and is not any more is lost; the rest goes on, and it comes back", () => {

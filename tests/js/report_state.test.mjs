@@ -124,3 +124,13 @@ test("a report that the host kept over an undo is current if it is of the last r
   assert.equal(state.restore(afterUndo, report("Clean", 101)).earlier, false);
   assert.equal(state.restore({}, report("Clean", 99)).earlier, true);
 });
+
+test("a report that waits for a run that is over is current again", () => {
+  state.startRun("a", 100);
+  state.receive(node, report("Clean", 101));
+  state.startRun("b", 200);
+  state.startNode(node);
+  assert.equal(state.view(node).pending, true);
+  assert.equal(state.settle(node).pending, false);
+  assert.equal(state.settle(node), null, "nothing is drawn again");
+});

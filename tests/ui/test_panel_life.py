@@ -206,6 +206,22 @@ def test_a_server_without_the_route_is_one_calm_line(panel: PanelPage, shoot: Ca
     panel.ui.problems.clear()  # the failed requests themselves
 
 
+def test_a_panel_that_is_opened_without_an_answer_shows_old_numbers_as_old(
+    server: ComfyServer, opened: Callable[[], Frontend]
+):
+    window = opened()
+    window.open(server.url)
+    page = PanelPage(window)
+    page.until(lambda: page.meter()[0]["level"] != "off")
+    page.status = 500
+    page.until(lambda: window.page.locator(".hr-meter.hr-old").count() == 1)
+    page.open()
+    window.settle()
+    assert page.status_line()["id"] == "noAnswer"
+    assert page.blocks()["RAM"]["old"] is True
+    window.problems.clear()  # the failed requests themselves
+
+
 def test_a_failing_server_is_asked_less_and_found_again(panel: PanelPage):
     panel.show(None)
     panel.status = 500

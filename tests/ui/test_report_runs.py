@@ -53,6 +53,30 @@ def test_an_error_without_a_report_shows_its_message(ui: Frontend) -> None:
     assert shown["2"]["title"] == SAMPLES["3"][1], "the node's own report says more than the message"
 
 
+def test_what_another_workflow_reports_is_not_put_on_the_open_ones_node(ui: Frontend) -> None:
+    """The run of one tab goes on while another is open, and ids are small numbers in both."""
+    ui.load(guards())
+    ui.send("execution_start", {"prompt_id": "a", "timestamp": int(time.time() * 1000)})
+    ui.send("headroom.report", {"node": "1", "type": "HeadroomVAEDecode", "report": sample("3")})
+    error = {"prompt_id": "a", "node_id": "2", "node_type": "KSampler", "exception_message": "Allocation on device"}
+    ui.send("execution_error", {**error, "exception_type": "OOM", "traceback": [], "executed": []})
+    assert {report["title"] for report in ui.reports().values()} == {"Not run yet"}
+    ui.send("headroom.report", {"node": "1", "type": GUARD, "report": sample("3")})
+    assert ui.reports()["1"]["title"] == SAMPLES["3"][1]
+
+
+def test_a_report_does_not_wait_for_a_run_that_is_over(ui: Frontend) -> None:
+    ui.load(guards())
+    now = int(time.time() * 1000)
+    ui.send("execution_start", {"prompt_id": "a", "timestamp": now - 60_000})
+    ui.send("headroom.report", {"node": "2", "type": GUARD, "report": sample("2")})
+    ui.send("execution_start", {"prompt_id": "b", "timestamp": now})
+    ui.send("executing", "2")
+    assert ui.reports()["2"]["pending"] is True
+    ui.send("execution_success", {"prompt_id": "b", "timestamp": now})
+    assert ui.reports()["2"]["pending"] is False
+
+
 def test_the_last_report_does_not_look_current_while_the_node_runs(ui: Frontend, shoot: Callable[..., None]) -> None:
     ui.load(guards())
     now = int(time.time())
