@@ -27,7 +27,10 @@ class NodeRun:
     began_seconds: float
     """After the run began."""
     seconds: float
-    """Until it ended, or until now. What nodes that it waits for took (lazy inputs, expansion) is theirs."""
+    """Until it ended, or until now. What nodes that it waits for took (lazy inputs, expansion) is theirs.
+
+    Nodes that run side by side (asynchronous ones) each have their whole time, once they have ended.
+    """
     state: str
     """``running``, ``waiting`` for other nodes, ``finished``, ``error``, ``interrupted``."""
     vram_peak_bytes: int | None = None
@@ -61,11 +64,15 @@ class Run:
 class _Node:
     """A ``NodeRun`` in the making: replacing a frozen one at every step would cost as much as all the rest."""
 
-    __slots__ = ("began", "display_id", "id", "peak", "ram", "seconds", "state", "type")
+    __slots__ = ("began", "display_id", "earlier", "expanded", "id", "peak", "ram", "seconds", "since", "state", "type")
 
     def __init__(self, node_id: str, display_id: str, kind: str, began: float) -> None:
         self.id, self.display_id, self.type, self.began = node_id, display_id, kind, began
         self.seconds, self.state = 0.0, "running"
+        self.since = self.earlier = 0.0
+        """The caller's clock when it last began, and the seconds that it had by then."""
+        self.expanded = False
+        """It has become other nodes."""
         self.peak: int | None = None
         self.ram: int | None = None
 
@@ -89,9 +96,14 @@ class RunLog:
         self._open: _Node | None = None
         self._open_since = now
 
-    def start(self, node_id: str, display_id: str, kind: str, now: float) -> None:
-        """A node begins, or goes on after it has waited for others."""
+    def start(self, node_id: str, display_id: str, kind: str, now: float, parent_id: str | None = None) -> None:
+        """A node begins, or goes on after it has waited for others.
+
+        Args:
+            parent_id: of the node that became this one among others.
+        """
         self._close("waiting", now)
+        self._expanded(parent_id)
         node = self._nodes.get(node_id)
         if node is None:
             node = _Node(node_id, display_id, kind, now - self._began)
@@ -100,20 +112,30 @@ class RunLog:
             else:
                 self._left_out += 1
         node.state = "running"
+        node.since, node.earlier = now, node.seconds
         self._open, self._open_since = node, now
 
-    def finish(self, node_id: str, now: float, peak_bytes: int | None = None) -> float:
+    def finish(self, node_id: str, now: float, peak_bytes: int | None = None, parent_id: str | None = None) -> float:
         """A node has ended, or was there already; how long it has run since it last began."""
+        self._expanded(parent_id)
         if self._open is not None and self._open.id == node_id:
             self._open.peak = peak_bytes
             lasted = now - self._open_since
             self._close("finished", now)
             return lasted
-        if node_id in self._nodes:
-            self._nodes[node_id].state = "finished"
-        elif len(self._cached) < MOST_NODES:
-            self._cached[node_id] = None
-        return 0.0
+        node = self._nodes.get(node_id)
+        if node is None:
+            if len(self._cached) < MOST_NODES:
+                self._cached[node_id] = None
+            return 0.0
+        waited, node.state = node.state == "waiting", "finished"
+        if node.expanded or not waited:
+            return 0.0
+        # One that waits for an input begins again before it ends, and one that expands has become others. So it was
+        # asynchronous: it has run all the time, beside the others.
+        lasted = now - node.since
+        node.seconds = node.earlier + lasted
+        return lasted
 
     def held(self, node_id: str, ram_bytes: int | None) -> None:
         """What this process held when the node had ended."""
@@ -171,6 +193,11 @@ class RunLog:
             vram_peak_bytes=self.peak_bytes,
             ram_bytes=self.ram_bytes,
         )
+
+    def _expanded(self, parent_id: str | None) -> None:
+        parent = self._nodes.get(parent_id) if parent_id is not None else None
+        if parent is not None:
+            parent.expanded = True
 
     def _close(self, state: str, now: float) -> None:
         if self._open is not None:

@@ -84,7 +84,7 @@ def _diffusion_model() -> Any:
 def _compute_dtype(model: Any) -> str:
     from ..tensors.names import dtype_name
 
-    # As BaseModel.get_dtype_inference (0.30.0), which older hosts lack.
+    # As BaseModel.get_dtype_inference (comfy/model_base.py 0.16.3 to 0.30.0).
     return dtype_name(model.manual_cast_dtype or model.get_dtype())
 
 

@@ -92,6 +92,17 @@ def _elsewhere(read: Callable[[], T]) -> T | None:
     return answers[0] if answers else None
 
 
+def of_another_node(heard: Failure, told: Failure, batch: int | None) -> Failure:
+    """A failure as it was heard, with the node that the history tells of, and what can be done about that one."""
+    from dataclasses import replace
+
+    from ..core.failure import with_fixes
+    from .comfy import read_host
+
+    moved = replace(heard, node_id=told.node_id, node_type=told.node_type, running_seconds=None)
+    return with_fixes(moved, read_host(), batch)
+
+
 def afterwards(prompt_id: str | None) -> tuple[str, Failure | None, list[str]] | None:
     """How a run ended by ComfyUI's history: its state, what it failed with, and the nodes that were cached.
 

@@ -36,14 +36,21 @@ def evict(devices: Iterable[torch.device], keep: Sequence[Any] = ()) -> None:
 
 
 def unload(patcher: Any) -> None:
-    """Takes one model and its clones off their device; the host has a function for it since it knows several GPUs."""
-    host_function = getattr(management, "unload_model_and_clones", None)
-    if host_function is not None:
-        host_function(patcher)
-        return
-    for entry in [entry for entry in management.current_loaded_models if is_of(entry, patcher)]:
-        entry.model_unload()
-        management.current_loaded_models.remove(entry)
+    """Unloads one model and its clones, wherever they are loaded, and nothing else.
+
+    The host's own unload_model_and_clones (0.24.1 to 0.30.0) leaves alone what is not on its current device: a text
+    encoder on the CPU, a model on the second card.
+    """
+    own = [entry for entry in management.current_loaded_models if is_of(entry, patcher)]
+    keep = [entry for entry in management.current_loaded_models if not is_of(entry, patcher)]
+    for device in dict.fromkeys(entry.device for entry in own):
+        management.free_memory(EVERYTHING, device, keep_loaded=keep)
+
+
+def unload_all() -> None:
+    """Unloads every model; the host's unload_all_models leaves those on the CPU alone where there is a GPU."""
+    for device in dict.fromkeys(entry.device for entry in management.current_loaded_models):
+        management.free_memory(EVERYTHING, device)
 
 
 def used_devices() -> tuple[torch.device, ...]:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 KEEP_SECONDS = 60.0
 """A walk over all processes costs tens of milliseconds."""
@@ -92,7 +93,7 @@ def _listed(root: Path) -> Iterator[_Listed]:
     except ImportError:
         yield from _from_proc(root)
         return
-    for process in psutil.process_iter(["cmdline", "ppid"]):
+    for process in psutil.process_iter(["cmdline"]):
         words = process.info["cmdline"]
         if not words or _script(words) is None:
             continue
@@ -100,7 +101,17 @@ def _listed(root: Path) -> Iterator[_Listed]:
             folder = process.cwd()
         except (psutil.Error, OSError):
             folder = None
-        yield _Listed(process.pid, process.info["ppid"] or 0, words, folder)
+        yield _Listed(process.pid, _parent(process), words, folder)
+
+
+def _parent(process: Any) -> int:
+    """0 where it is gone; asked of few, since on Windows each such question lists all processes."""
+    import psutil
+
+    try:
+        return process.ppid() or 0
+    except (psutil.Error, OSError):
+        return 0
 
 
 def _from_proc(root: Path) -> Iterator[_Listed]:

@@ -22,6 +22,7 @@ from .prompt_hooks import guarded, listen
 
 if TYPE_CHECKING:
     from ..core.readings import Failure, LastRun, RunningNode
+    from ..core.run import NodeRun
 
 LEAST_SECONDS = 0.05
 """A node that ran for less is not asked for its memory: reading it takes some 20 microseconds."""
@@ -40,6 +41,8 @@ class Recorder:
         self._lock = threading.Lock()
         self._log: RunLog | None = None
         self._failure: Failure | None = None
+        self._blamed: tuple[str | None, int | None] = (None, None)
+        """Of the failure as it was heard: the node by the prompt's own id, and the largest batch."""
         self._resolved = False
         self._peaks = Peaks()
         self._watch = failures.ErrorWatch(self.failed)
@@ -75,7 +78,8 @@ class Recorder:
         now = time.perf_counter()
         if self._log is not None and self._registry is not None:
             graph = self._registry.dynprompt
-            self._log.start(node_id, graph.get_display_node_id(node_id), graph.get_node(node_id)["class_type"], now)
+            shown, kind = graph.get_display_node_id(node_id), graph.get_node(node_id)["class_type"]
+            self._log.start(node_id, shown, kind, now, graph.get_parent_node_id(node_id))
 
     def finished(self, node_id: str) -> None:
         """A node has ended well, or was cached."""
@@ -85,7 +89,8 @@ class Recorder:
         whole, peak = self._peaks.read()
         if whole is not None:
             log.peak_bytes = max(whole, log.peak_bytes or 0)
-        lasted = log.finish(node_id, now, peak)
+        graph = getattr(self._registry, "dynprompt", None)
+        lasted = log.finish(node_id, now, peak, graph.get_parent_node_id(node_id) if graph is not None else None)
         if lasted >= LEAST_SECONDS:
             log.held(node_id, resident_bytes())
         if lasted >= SAMPLING_SECONDS:
@@ -109,9 +114,10 @@ class Recorder:
         whole, _ = self._peaks.read()
         if whole is not None:
             log.peak_bytes = max(whole, log.peak_bytes or 0)
-        failure = failures.now(class_name, text, node, self._batch())
+        blamed, batch = self._real_id(node), self._batch()
+        failure = failures.now(class_name, text, node, batch)
         with self._lock:
-            self._failure = failure
+            self._failure, self._blamed = failure, (blamed, batch)
 
     def end(self) -> None:
         """The prompt has ended, in whatever way."""
@@ -183,7 +189,10 @@ class Recorder:
         return self._types
 
     def _resolve(self, log: RunLog) -> None:
-        """Once the run is in ComfyUI's history: which nodes were cached, and whether it was an error after all."""
+        """Once the run is in ComfyUI's history: which nodes were cached, whether it was an error after all, and whose.
+
+        Of nodes that run side by side the one that began last is open, and another of them may be the one that raised.
+        """
         if self._resolved or log.state == "running":
             return
         told = guarded(failures.afterwards, log.prompt_id)
@@ -195,7 +204,15 @@ class Recorder:
                 return
             self._resolved = True
             log.settle(state, cached)
-            self._failure = self._failure or failure
+            heard, (blamed, batch) = self._failure, self._blamed
+            if heard is not None and failure is not None and failure.node_id != blamed:
+                heard = guarded(failures.of_another_node, heard, failure, batch) or heard
+            self._failure = heard or failure
+
+    def _real_id(self, node: NodeRun | None) -> str | None:
+        """A node's id in the prompt: that of the one which was expanded into it. The history names nodes so."""
+        graph = getattr(self._registry, "dynprompt", None)
+        return None if node is None or graph is None else graph.get_real_node_id(node.id)
 
     def _batch(self) -> int | None:
         prompt = getattr(getattr(self._registry, "dynprompt", None), "original_prompt", {})

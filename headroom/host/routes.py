@@ -1,7 +1,7 @@
 """The HTTP interface under ``/headroom/`` (and ``/api/headroom/``, which ComfyUI adds). Nothing blocks its event loop.
 
 GET reads; POST acts, and only for a page that this server served, with our header, and while no prompt runs. What
-reads and acts is imported with the first request: ComfyUI's start is not to pay for it.
+reads and acts is imported with the first request, on its thread: neither ComfyUI's start nor its event loop pays.
 """
 
 from __future__ import annotations
@@ -42,15 +42,23 @@ def register(routes: web.RouteTableDef) -> None:
 
 async def _snapshot(request: web.Request) -> web.Response:
     """The snapshot; ``?advice=1`` puts the advice beside it."""
+    return _answer(await asyncio.to_thread(_read_snapshot, request.query.get("advice") == "1"), 200)
+
+
+def _read_snapshot(with_advice: bool) -> bytes:
     from . import answers
 
-    return _answer(await asyncio.to_thread(answers.snapshot, request.query.get("advice") == "1"), 200)
+    return answers.snapshot(with_advice)
 
 
 async def _advice(_: web.Request) -> web.Response:
+    return _answer(await asyncio.to_thread(_read_advice), 200)
+
+
+def _read_advice() -> bytes:
     from . import answers
 
-    return _answer(await asyncio.to_thread(answers.advice), 200)
+    return answers.advice()
 
 
 def _run() -> Mapping[str, Any]:
@@ -91,22 +99,25 @@ def _acting(name: str) -> Handler:
 
     async def handler(request: web.Request) -> web.Response:
         _check_sender(request)
-        body = await _body(request)
-        from . import queue_actions
-        from .comfy import is_running
-
-        if is_running():
-            raise Refusal(409, "running", "A prompt is running. Try again when it has ended.")
-        try:
-            return _json(await asyncio.to_thread(getattr(queue_actions, name), body), 200)
-        except queue_actions.UnknownField as error:
-            raise Refusal(422, "unknown_field", str(error)) from error
-        except queue_actions.UnknownModel as error:
-            raise Refusal(404, "unknown_model", str(error)) from error
-        except queue_actions.Busy as error:
-            raise Refusal(409, "running", str(error)) from error
+        return _json(await asyncio.to_thread(_act, name, await _body(request)), 200)
 
     return handler
+
+
+def _act(name: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
+    from . import queue_actions
+    from .comfy import is_running
+
+    if is_running():
+        raise Refusal(409, "running", "A prompt is running. Try again when it has ended.")
+    try:
+        return getattr(queue_actions, name)(body)
+    except queue_actions.UnknownField as error:
+        raise Refusal(422, "unknown_field", str(error)) from error
+    except queue_actions.UnknownModel as error:
+        raise Refusal(404, "unknown_model", str(error)) from error
+    except queue_actions.Busy as error:
+        raise Refusal(409, "running", str(error)) from error
 
 
 def _check_sender(request: web.Request) -> None:

@@ -59,10 +59,11 @@ export const breakable = (name) => name.split(/(?<=[_.-])/);
 
 /**
  * What an action really freed, from the server's answer.
- * @param {{ vram_freed_bytes: number, ram_freed_bytes: number | null, models_before: number, models_after: number }} answer
+ * @param {{ vram_freed_bytes: number | null, ram_freed_bytes: number | null, models_before: number, models_after: number | null }} answer
  * @param {boolean} gpu  there is a GPU whose memory counts
  */
 export function freedText({ vram_freed_bytes, ram_freed_bytes, models_before, models_after }, gpu) {
+  if (models_after === null || vram_freed_bytes === null) return t("freed.unmeasured");
   const parts = [];
   if (gpu) parts.push(t("freed.vram", { size: signed(vram_freed_bytes) }));
   if (ram_freed_bytes !== null) parts.push(t("freed.ram", { size: signed(ram_freed_bytes) }));

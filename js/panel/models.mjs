@@ -107,11 +107,8 @@ export function create({ document, act, refresh, redraw }) {
 function would({ snapshot, devices }) {
   const { vram, ram } = residentBytes(snapshot?.models ?? []);
   const cache_bytes = devices.reduce((sum, { division }) => sum + (division.parts.cache ?? 0), 0);
-  const sizes = [
-    ...(vram ? [t(devices.length ? "models.size.vram" : "models.size", { size_bytes: vram })] : []),
-    ...(ram ? [t(devices.length ? "models.size.ram" : "models.size", { size_bytes: ram })] : []),
-  ];
-  if (!sizes.length) return cache_bytes ? t("models.would.cacheOnly", { cache_bytes }) : "";
-  const unload = sizes.join(", ");
-  return cache_bytes ? t("models.would.cache", { unload, cache_bytes }) : t("models.would", { unload });
+  // Beside a GPU what lies in RAM stays there for as long as ComfyUI keeps the loaders' outputs.
+  const unload_bytes = devices.length ? vram : vram + ram;
+  if (!unload_bytes) return cache_bytes ? t("models.would.cacheOnly", { cache_bytes }) : "";
+  return cache_bytes ? t("models.would.cache", { unload_bytes, cache_bytes }) : t("models.would", { unload_bytes });
 }

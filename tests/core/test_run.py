@@ -61,12 +61,49 @@ def test_a_node_that_waits_for_its_lazy_input_is_not_charged_for_it():
 def test_an_expanded_node_ends_after_what_it_became():
     found = log()
     found.start("9", "9", "Loop", 50.0)
-    found.start("9.0.1", "9", "VAEDecode", 50.5)
-    found.finish("9.0.1", 53.0)
+    found.start("9.0.1", "9", "VAEDecode", 50.5, parent_id="9")
+    found.finish("9.0.1", 53.0, parent_id="9")
     assert found.unfinished(53.0).id == "9"
     assert found.finish("9", 53.5) == 0.0
     assert [(node.display_id, node.state) for node in found.run(54.0).nodes] == [("9", "finished")] * 2
     assert found.unfinished(54.0) is None
+    assert times(found, 54.0) == {"9": 0.5, "9.0.1": 2.5}
+
+
+def test_what_an_expanded_node_became_can_all_have_been_there_already():
+    found = log()
+    found.start("9", "9", "Loop", 50.0)
+    found.start("3", "3", "KSampler", 50.5)
+    found.finish("3", 60.0)
+    found.finish("9.0.1", 60.0, parent_id="9")
+    assert found.finish("9", 60.0) == 0.0
+    assert times(found, 60.0) == {"9": 0.5, "3": 9.5}
+
+
+def test_nodes_that_run_side_by_side_have_each_their_whole_time():
+    """Asynchronous nodes (those that ask a server): the host begins the next while the first waits for its answer."""
+    found = log()
+    found.start("1", "1", "AskServer", 50.0)
+    found.start("2", "2", "AskServer", 50.1)
+    found.start("3", "3", "KSampler", 50.2)
+    assert [node.state for node in found.run(53.0).nodes] == ["waiting", "waiting", "running"]
+    assert found.finish("3", 54.2) == 4.0
+    assert found.finish("2", 57.1) == 7.0
+    assert found.finish("1", 60.0) == 10.0
+    assert found.unfinished(60.0) is None
+    assert times(found, 60.0) == pytest.approx({"1": 10.0, "2": 7.0, "3": 4.0})
+
+
+def test_an_asynchronous_node_is_not_charged_for_the_lazy_input_that_it_waited_for():
+    found = log()
+    found.start("switch", "switch", "AskServer", 50.0)
+    found.start("input", "input", "KSampler", 51.0)
+    found.finish("input", 58.0)
+    found.start("switch", "switch", "AskServer", 58.0)
+    found.start("4", "4", "VAEDecode", 58.5)
+    found.finish("4", 59.0)
+    assert found.finish("switch", 60.0) == 2.0
+    assert times(found, 60.0) == {"switch": 3.0, "input": 7.0, "4": 0.5}
 
 
 def test_a_node_that_finishes_without_a_start_was_cached():

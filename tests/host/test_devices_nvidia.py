@@ -59,6 +59,7 @@ def test_a_healthy_card_is_read_whole(driver: FakeDriver, read: Read, monkeypatc
         "torch_reserved_bytes": 6 * GIB,
         "dynamic_resident_bytes": None,
         "evictable_bytes": None,
+        "spilled_bytes": None,
         "utilisation_percent": 87.0,
         "temperature_celsius": 61.0,
         "power_watts": 320.5,
@@ -386,3 +387,20 @@ def test_a_driver_that_is_not_there_keeps_no_tensor_of_a_failed_node(devices: Mo
     del held
     gc.collect()
     assert not gone.alive
+
+
+def test_a_node_that_asks_keeps_nothing_of_itself_alive(devices: ModuleType, driver: FakeDriver, ram: Any) -> None:
+    """VRAM Budget where the driver refuses: the refusal is raised in the node's frames, and they hold what the host
+    gave to the node, a model among it. Kept until the next question, it stayed in memory."""
+    driver.play("mismatch")
+    gone = []
+
+    def node() -> None:
+        model = type("Model", (), {})()
+        gone.append(weakref.ref(model))
+        devices.read_devices(ram)
+
+    assert "mismatch" in (devices._read_cards()[1] or "")
+    node()
+    gc.collect()
+    assert gone[0]() is None

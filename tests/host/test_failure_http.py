@@ -176,3 +176,45 @@ def test_it_is_told_under_other_flags_too(servers: Servers, flags: tuple[str, ..
     silent = "--verbose" in flags
     assert bool(failure["models"]) is not silent
     assert bool(failure["devices"]) is not silent
+
+
+# ---- nodes that run side by side ----
+
+
+def side_by_side(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    """Two asynchronous nodes, of which the second begins 0.1 s later: the host begins what is ready in any order."""
+    number = time.monotonic_ns()
+    waits = {"error": "", "number": number}
+    return {
+        "before": {"class_type": "TestWaits", "inputs": {**waits, "seconds": 0.1}},
+        "first": {"class_type": "TestWaits", "inputs": {**waits, "number": number + 1, **first}},
+        "second": {"class_type": "TestWaitsToo", "inputs": {**waits, "after": ["before", 0], **second}},
+    }
+
+
+@pytest.mark.parametrize(("raiser", "kind"), [("first", "TestWaits"), ("second", "TestWaitsToo")])
+def test_of_nodes_side_by_side_the_one_that_raised_is_blamed(server: ComfyServer, raiser: str, kind: str):
+    """The host does not say when an asynchronous node goes on: the one that began last looked like the one that ran."""
+    fault = {"seconds": 0.5, "error": "CUDA out of memory. Tried to allocate 2.00 GiB."}
+    sound = {"seconds": 2.0}
+    done = server.run(side_by_side(*((fault, sound) if raiser == "first" else (sound, fault))))
+    assert (done.status, done.error["node_id"]) == ("error", raiser)
+    assert [node["id"] for node in run_of(server)["nodes"]][-1] == "second"
+    found = fresh(server)
+    failure = found["failure"]
+    assert (failure["node_id"], failure["node_type"]) == (raiser, kind)
+    assert (failure["kind"], failure["asked_bytes"]) == ("out-of-memory", 2 * GIB)
+    assert failure["devices"] != [], "the readings of that moment are kept"
+    # How long it has run is known of the one that began last; of another it is unknown, and not what that one took.
+    assert (failure["running_seconds"] is not None) == (raiser == "second")
+    assert found["last_run"]["error"] == failure["message"]
+
+
+def test_nodes_side_by_side_have_each_their_own_time(server: ComfyServer):
+    done = server.run(side_by_side({"seconds": 1.0}, {"seconds": 0.4}))
+    assert done.status == "success"
+    run = run_of(server)
+    times = {node["id"]: node["seconds"] for node in run["nodes"]}
+    assert 1.0 <= times["first"] <= run["seconds"]
+    assert 0.4 <= times["second"] < times["first"]
+    assert {node["state"] for node in run["nodes"]} == {"finished"}

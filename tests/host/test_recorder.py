@@ -301,6 +301,40 @@ def test_an_error_that_was_not_logged_is_found_in_the_history(recorder: Any, mon
     assert states(recorder) == [("KSampler", "error")]
 
 
+def told_by_the_history(monkeypatch: pytest.MonkeyPatch, node_id: str, node_type: str) -> None:
+    """ComfyUI's history of the run: it names the node of the workflow, also where one of an expansion has failed."""
+    data = {"node_id": node_id, "node_type": node_type, "exception_type": "RuntimeError", "exception_message": "no"}
+    history = {"one": {"status": {"messages": [("execution_error", data)]}}}
+    instance = SimpleNamespace(prompt_queue=SimpleNamespace(history=history, currently_running={}))
+    monkeypatch.setitem(sys.modules, "server", SimpleNamespace(PromptServer=SimpleNamespace(instance=instance)))
+
+
+def test_a_node_inside_an_expanded_one_stays_the_one_that_failed(recorder: Any, monkeypatch: pytest.MonkeyPatch):
+    from comfy_execution import progress
+
+    def expands() -> None:
+        inner = {"class_type": "LoadCheckpoint", "inputs": {}}
+        progress.get_progress_state().dynprompt.add_ephemeral_node("4.0.1", inner, "4", "4")
+
+    ran(expands, ("4.0.1", raises(RuntimeError("no"))))
+    told_by_the_history(monkeypatch, "4", "VAEDecode")
+    found = recorder.failure()
+    assert (found.node_id, found.node_type) == ("4", "LoadCheckpoint")
+    assert found.running_seconds is not None
+
+
+def test_what_can_be_done_is_that_of_the_node_that_the_history_names(recorder: Any, monkeypatch: pytest.MonkeyPatch):
+    """An asynchronous node was the last to begin, and the decode beside it had run out of memory."""
+    ran(("3", raises(RuntimeError("CUDA out of memory. Tried to allocate 3.00 GiB."))))
+    heard = recorder.failure()
+    assert "safe-decode" not in [fix.id for fix in heard.fixes]
+    told_by_the_history(monkeypatch, "4", "VAEDecode")
+    found = recorder.failure()
+    assert (found.node_id, found.node_type, found.running_seconds) == ("4", "VAEDecode", None)
+    assert "safe-decode" in [fix.id for fix in found.fixes]
+    assert (found.asked_bytes, found.at, found.ram) == (heard.asked_bytes, heard.at, heard.ram)
+
+
 # ---- the last run ----
 
 

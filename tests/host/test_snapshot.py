@@ -135,11 +135,18 @@ def test_it_is_json_as_it_is(driver: FakeDriver, snapshot: ModuleType, pack: Mod
 class Process:
     """A process as psutil shows it."""
 
-    def __init__(self, pid: int, words: list[str], folder: Path, parent: int = 1) -> None:
-        self.pid, self.info, self._folder = pid, {"cmdline": words, "ppid": parent}, folder
+    def __init__(self, pid: int, words: list[str], folder: Path, parent: int | Exception = 1) -> None:
+        self.pid, self.info, self._folder, self._parent = pid, {"cmdline": words}, folder, parent
+        self.asked = 0
 
     def cwd(self) -> str:
         return str(self._folder)
+
+    def ppid(self) -> int:
+        self.asked += 1
+        if isinstance(self._parent, Exception):
+            raise self._parent
+        return self._parent
 
 
 def comfyui(folder: Path) -> None:
@@ -154,7 +161,12 @@ def count(pack: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Any:
     module = importlib.import_module(f"{pack.__name__}.headroom.host.processes")
 
     def count(*processes: Process) -> int | None:
-        monkeypatch.setattr(psutil, "process_iter", lambda attributes: iter(processes))
+        def listed(attributes: list[str]) -> Any:
+            # psutil asks every process for these; a process's parent takes a list of all processes on Windows.
+            assert attributes == ["cmdline"]
+            return iter(processes)
+
+        monkeypatch.setattr(psutil, "process_iter", listed)
         return module.Processes().others(running=False)
 
     return count
@@ -183,6 +195,20 @@ def test_on_windows_a_virtual_environments_python_is_not_counted_twice(count: An
     outer = Process(4200001, ["venv\\python.exe", "main.py"], tmp_path)
     inner = Process(4200002, ["python.exe", "main.py"], tmp_path, parent=4200001)
     assert count(outer, inner) == 1
+
+
+def test_only_what_may_be_a_comfyui_is_asked_for_its_parent(count: Any, tmp_path: Path):
+    """On Windows the question lists all processes each time: some 300 of them made 300 lists."""
+    comfyui(tmp_path)
+    others = [Process(4300000 + number, ["svchost.exe", "-k"], tmp_path) for number in range(300)]
+    one = Process(4200001, ["python", "main.py"], tmp_path)
+    assert count(*others, one) == 1
+    assert (sum(other.asked for other in others), one.asked) == (0, 1)
+
+
+def test_one_whose_parent_is_not_told_is_counted(count: Any, tmp_path: Path):
+    comfyui(tmp_path)
+    assert count(Process(4200001, ["python", "main.py"], tmp_path, parent=psutil.AccessDenied(4200001))) == 1
 
 
 def test_processes_are_not_counted_while_a_prompt_runs(pack: ModuleType, monkeypatch: pytest.MonkeyPatch):

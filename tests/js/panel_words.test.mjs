@@ -194,6 +194,11 @@ test("a long name breaks after an underscore, and stays the same text", () => {
   assert.equal(breakable("<b>a_b</b>").join(""), "<b>a_b</b>");
 });
 
+test("what was done and could not be measured says so", () => {
+  const late = { vram_freed_bytes: null, ram_freed_bytes: null, models_before: 2, models_after: null };
+  assert.equal(freedText(late, true), "Done; a prompt began before it could be measured.");
+});
+
 test("what was freed is what was measured, and never less than nothing", () => {
   const answer = { vram_freed_bytes: gib(12.7), ram_freed_bytes: gib(-0.4), models_before: 3, models_after: 1 };
   assert.equal(freedText(answer, true), "Freed 12.7 GiB VRAM, 0.0 GiB RAM; models unloaded: 2.");

@@ -58,7 +58,12 @@ class Worker:
         if not task.done.wait(seconds):
             raise Late
         if task.error is not None:
-            raise task.error
+            try:
+                raise task.error
+            finally:
+                # Raised here it has this thread's frames, down to the node that asks, and with them the node's tensors;
+                # the task is kept until the next question. Nobody else waits for this one.
+                task.error = None
         return task.answer  # pyright: ignore[reportReturnType]
 
     def _run(self) -> None:

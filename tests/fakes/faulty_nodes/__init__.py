@@ -13,7 +13,7 @@ import types
 import torch
 from comfy_api.latest import ComfyExtension, io
 
-from . import bad_media, bad_model, images
+from . import bad_media, bad_model, images, side_by_side
 
 OOM_TEXT = (
     "CUDA out of memory. Tried to allocate 3.10 GiB. GPU 0 has a total capacity of 15.47 GiB of which 1.90 GiB is free."
@@ -150,7 +150,8 @@ class FaultyExtension(ComfyExtension):
 
     async def get_node_list(self) -> list[type[io.ComfyNode]]:
         """All of them."""
-        return [FaultyVAE, VaeState, NanLatent, *bad_model.NODES, *bad_media.NODES, *images.NODES]
+        own = [FaultyVAE, VaeState, NanLatent]
+        return [*own, *bad_model.NODES, *bad_media.NODES, *images.NODES, *side_by_side.NODES]
 
 
 def comfy_entrypoint() -> FaultyExtension:
