@@ -10,12 +10,12 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 from .. import __version__
 from ..core.errors import HeadroomError
 from . import doctor, flags, inspect, plan
-from .output import complain
+from .output import complain, printable
 
 
 class Command(Protocol):
@@ -35,9 +35,21 @@ class Command(Protocol):
 COMMANDS: tuple[Command, ...] = (flags, doctor, inspect, plan)
 
 
+class Parser(argparse.ArgumentParser):
+    """argparse repeats what was typed; here without what a terminal would obey."""
+
+    def error(self, message: str) -> NoReturn:
+        """Says what is wrong with the arguments, and ends with 2."""
+        super().error(printable(message))
+
+
+def _empty() -> argparse.ArgumentParser:
+    return Parser(prog="headroom", description="Memory, launch flags and model files of ComfyUI.")
+
+
 def make_parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
-    parser = argparse.ArgumentParser(prog="headroom", description="Memory, launch flags and model files of ComfyUI.")
+    parser = _empty()
     parser.add_argument("--version", action="version", version=f"Headroom {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for command in COMMANDS:

@@ -14,6 +14,7 @@ from ..core.launchline.stated import assumptions
 from ..core.needs import Run
 from ..core.planned import loaded_in
 from . import sizes
+from .examples import Examples
 from .findings import say_finding
 from .output import say, say_json
 
@@ -44,11 +45,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         nargs="+",
         type=sizes.model,
         default=[],
-        help="what will be loaded: files (their headers are read) or sizes, with a kind or family before =: "
+        help="what will be loaded: files (their headers are read), examples, or sizes with a kind or family before =: "
         "QwenImage=20GiB text-encoder=9GiB",
     )
     parser.add_argument("--size", metavar="WxH", type=sizes.pixels, help="of the pictures, for their part of memory")
     parser.add_argument("--frames", metavar="N", type=sizes.count, default=1)
+    parser.add_argument("--examples", action=Examples)
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run, hint=_HINT)
 
@@ -62,7 +64,8 @@ def _version(text: str) -> str:
 def run(args: argparse.Namespace) -> int:
     """Checks the line and prints what it found."""
     table = table_for(args.version)
-    machine = Machine(args.vram, args.ram, args.gpu, tuple(loaded_in(args.models, _run_of(args))))
+    run_ = _run_of(args)
+    machine = Machine(args.vram, args.ram, args.gpu, tuple(loaded_in(args.models, run_)), sized=run_ is not None)
     if not args.line:
         raise HeadroomError(f"There is nothing to check. {_HINT}")
     line = _read(" ".join(args.line))
@@ -120,8 +123,8 @@ def _print(line: LaunchLine, table: Table, machine: Machine, found: list[Advice]
         say("Fine: nothing to say about this line.")
     for advice in found:
         say_finding(advice)
-    whole = all_changed(line, table, machine)
     # Each finding shows the line with its own change alone; with several this is the one to use.
-    if whole and whole not in [advice.command for advice in found]:
+    whole = all_changed(line, table, machine) if len(found) > 1 else ""
+    if whole:
         say("\nAll of it changed:")
         say("\n".join(f"      {part}" for part in whole.splitlines()))

@@ -11,6 +11,7 @@ from ..core.errors import HeadroomError, ModelFileError
 from ..core.headers.folder import CONFIG, PIPELINE
 from ..core.headers.shards import INDEX
 from ..core.siblings import MOST_FILES, model_files
+from .examples import Examples, component_named
 from .inspect_json import as_json
 from .inspect_print import as_lines, as_table
 from .output import complain, say, say_json
@@ -25,7 +26,8 @@ a fault, 2 a file cannot be read.
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds ``inspect``."""
     parser = commands.add_parser("inspect", help="say what model files are", description=_DESCRIPTION)
-    parser.add_argument("files", metavar="FILE", nargs="+", help="a model file, one of several shards, or a folder")
+    parser.add_argument("files", metavar="FILE", nargs="+", help="a model file, a shard, a folder or an example")
+    parser.add_argument("--examples", action=Examples)
     parser.add_argument("-r", "--recursive", action="store_true", help="in folders, the folders below too")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)
@@ -43,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
                 listed += found
                 unreadable |= failed
             else:
-                single.append((path, component(path)))
+                single.append((path, component_named(path)))
         except HeadroomError as error:
             complain(str(error))
             unreadable = True

@@ -90,7 +90,7 @@ FIXES = (
     FixRow(
         "cache-none",
         _cache_none,
-        "Start ComfyUI with {flag}: it keeps no result of a node in RAM.",
+        "Start ComfyUI with {flag}: it keeps no result of a node in RAM, and each run does all nodes anew.",
         "ComfyUI-KJNodes #632; ComfyUI-WanVideoWrapper #1044",
     ),
     FixRow(

@@ -34,9 +34,12 @@ LISTED: tuple[tuple[Literal["diffusion", "text encoder", "vae"], str, str, tuple
     ("diffusion", "Qwen-Image", "qwen-image", _ALL),
     ("diffusion", "Z-Image Turbo", "z-image", ("bf16", "fp8")),
     ("diffusion", "Chroma", "chroma", _ALL),
+    ("diffusion", "SDXL base", "sdxl-base", ("fp16",)),
+    ("diffusion", "SD 1.5", "sd-1.5", ("fp16",)),
     ("text encoder", "UMT5-XXL (Wan)", "umt5-xxl", ("fp16", "fp8")),
     ("text encoder", "T5-XXL (Flux, LTX-Video)", "t5-xxl", ("fp16", "fp8")),
     ("text encoder", "CLIP-L", "clip-l", ("fp16",)),
+    ("text encoder", "CLIP-G (SDXL)", "clip-g", ("fp16",)),
     ("text encoder", "Qwen2.5-VL 7B (Qwen-Image)", "qwen2.5-vl-7b", ("bf16", "fp8")),
     ("text encoder", "Qwen3 4B (Z-Image)", "qwen3-4b", ("bf16", "fp8")),
     ("text encoder", "Gemma 3 12B (LTX-2)", "gemma3-12b", ("bf16", "fp8")),
@@ -44,6 +47,8 @@ LISTED: tuple[tuple[Literal["diffusion", "text encoder", "vae"], str, str, tuple
     ("vae", "Wan 2.1 VAE", "wan-2.1-vae", ("bf16",)),
     ("vae", "Wan 2.2 VAE", "wan-2.2-vae", ("bf16",)),
     ("vae", "Flux.1 VAE", "kl-16-vae", ("bf16",)),
+    ("vae", "SDXL VAE", "kl-4-vae", ("fp32", "fp16")),
+    ("vae", "SD 1.5 VAE", "kl-4-vae", ("fp32",)),
 )
 
 

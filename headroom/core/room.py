@@ -7,23 +7,18 @@ from dataclasses import dataclass, replace
 
 from .activation import Attention
 from .budget import Role, holders
+from .card_room import offered_bytes, stated_room
 from .flags.ram import PIN_SHARE, PIN_SHARE_WINDOWS
 from .flags.view import View
 from .link import ASSUMED, Link, link_of
-from .offload import Machine, OtherGpu
+from .offload_types import Machine, OtherGpu
+from .ram_room import BESIDE_MODELS_BYTES, models_room_bytes
 from .readings import Device, Snapshot
-from .units import GIB, gib, with_unit
+from .static_load import StaticLoader, static_loader
+from .units import gib, with_unit
 
-#: What programs see of a card that is sold with a whole number of GiB: 15.47 of 16 (ComfyUI #13598). Other cards that
-#: were read lie between that and all of it.
-NOMINAL_SHARE = 15.47 / 16
-#: The GPU context of a process: 300 to 500 MiB, which no program can give back.
-CONTEXT_BYTES = GIB * 4 // 10
-#: What ComfyUI, its outputs and the system take of the RAM beside the models.
-BESIDE_MODELS_BYTES = 4 * GIB
 #: Attention that makes the scores in slices, as ``Host.attention`` names it.
 SPLIT = ("split", "quad")
-MIB = 2**20
 EVERY_ROLE: tuple[Role, ...] = ("diffusion", "text encoder", "vae")
 NO_CARD = "no card"
 ON_CPU = "ComfyUI runs on the CPU here, so there is no card to plan for; type one in as `vram_gib`."
@@ -50,6 +45,8 @@ class Room:
     link: Link = ASSUMED
     dynamic: bool | None = None
     """Dynamic VRAM is active."""
+    static: StaticLoader | None = None
+    """How weights are loaded where it is not."""
     streams: bool = True
     """The host streams weights that do not fit; not with --highvram and --gpu-only, and not on Apple's GPUs."""
     keeps: bool = True
@@ -115,6 +112,9 @@ def _flagged(room: Room, view: View) -> Room:
     With --highvram the diffusion models are "unloaded" to the card itself, with --gpu-only all models.
     """
     keeps = not view.has("--novram")
+    if not keeps:
+        # Nothing is loaded before the work begins, whatever it leaves.
+        room = replace(room, static=None)
     if view.has("--gpu-only"):
         return replace(room, streams=False, staying=EVERY_ROLE, stays_because=GPU_ONLY)
     if view.has("--highvram"):
@@ -158,25 +158,10 @@ def _like(room: Room, view: View) -> Room:
         room,
         link=link_of(gpu.pcie_generation, gpu.pcie_width),
         dynamic=view.dynamic,
+        static=None if view.dynamic is not False else static_loader(gpu.kind),
         attention="split" if view.host.attention in SPLIT else "fused",
         amd=gpu.kind == "rocm",
     )
-
-
-def offered_bytes(stated_bytes: int) -> int:
-    """What programs can have of a card: a whole number of GiB is what stands on the box, not what a program read."""
-    return int(stated_bytes * NOMINAL_SHARE) if stated_bytes % GIB == 0 else stated_bytes
-
-
-def stated_room(vram_bytes: int, windows: bool = False, reserve_bytes: int | None = None) -> int:
-    """What a run can have of a card of that size which nothing else uses.
-
-    Without the context of the process and what ComfyUI keeps free (EXTRA_RESERVED_VRAM in comfy/model_management.py
-    0.30.0: 400 MiB, on Windows 600, and 700 above 15 GiB).
-    """
-    default = (700 if vram_bytes > 15 * GIB else 600) * MIB if windows else 400 * MIB
-    reserve = default if reserve_bytes is None else max(0, reserve_bytes)
-    return max(0, vram_bytes - CONTEXT_BYTES - reserve)
 
 
 def _available(device: Device, view: View, evictable: Mapping[int, int] | None) -> int | None:
@@ -193,7 +178,7 @@ def _ram(view: View, stated: int, own_bytes: int | None) -> int | None:
     is in use at all.
     """
     if stated:
-        return max(0, stated - BESIDE_MODELS_BYTES)
+        return models_room_bytes(stated)
     total, available = view.ram.total_bytes, view.ram.available_bytes
     if available is None:
         return None

@@ -27,6 +27,9 @@ export const CHANGE_ZH = {
 export const PHRASES_ZH = {
   "Another Python program": "另一个 Python 程序",
   "another program": "另一个程序",
+  "text encoding": "文本编码",
+  sampling: "采样",
+  "the decode": "解码",
   "Wan in unscaled fp8": "无缩放 fp8 的 Wan",
   "comfy-aimdo is not installed": "没有安装 comfy-aimdo",
   "the library of comfy-aimdo did not load": "comfy-aimdo 的库没有加载成功",

@@ -20,7 +20,7 @@ export const FIXES_ZH = {
   // the RAM was full
   "page-file": "增大 Windows 的页面文件：系统 > 高级 > 性能 > 虚拟内存。这与显存无关。",
   "container-limit": "给容器的内存要超过 {limit_bytes}。",
-  "cache-none": "启动 ComfyUI 时加上 {flag}：这样不会在内存里保留节点的结果。",
+  "cache-none": "启动 ComfyUI 时加上 {flag}：这样不会在内存里保留节点的结果，代价是每次运行都会重新执行所有节点。",
   "smaller-file": "改用 {model} 的 fp8 或 GGUF 文件。",
   "add-swap": "增加交换空间；现在只有 {swap_bytes}。",
   "ram-smaller": "关闭其他程序，或减小图像尺寸、帧数或批量。",

@@ -3,6 +3,7 @@
 
 const NOT_BLACK = "出图不再是黑图。";
 const SMALLER = "使用更小的模型文件，或增加内存。";
+const FEWER = "使用更小的模型文件、关闭其他程序，或增加内存。";
 const PAGE_FILE = "系统 > 高级 > 性能 > 虚拟内存";
 const SYSMEM = "管理 3D 设置 > CUDA - Sysmem Fallback Policy，选择 Prefer No Sysmem Fallback";
 const CLOSE = "不需要的话就关闭它。";
@@ -12,7 +13,7 @@ const SECOND = "如果是第二个 ComfyUI，就给每个分配一部分显存�
 const BROWSER = "在它的设置里关闭硬件加速，或关闭浏览器。";
 
 /** How the last run ended: by cause, with node and RAM as far as they are known. */
-const LESS = "这样不保留任何节点的结果，留在内存里的更少。";
+const LESS = "这样不保留任何节点的结果，留在内存里的更少；代价是每次运行都会重新执行所有节点。";
 const NODE = "上一次运行停在 `{node}`，没有完成";
 const HELD = "该节点开始时 ComfyUI 占用 {total_bytes} 内存中的 {ram_bytes}。";
 const OOM = "内核的内存不足计数增加了：系统因内存不足结束了 ComfyUI（退出码 137）。";
@@ -38,8 +39,13 @@ function endings() {
 export const MACHINE_RULES = {
   // flag_against_model
   "resident-too-large": {
-    title: "{flag} 需要 {need_bytes}，而显卡只有 {card_bytes}",
-    why: "它让 {weights_bytes} 权重常驻显卡，并关闭按需加载权重的动态显存。剩下的显存不够一次运行。",
+    title: "{flag}：{stage}需要 {need_bytes}，而显卡的 {card_bytes} 中一次运行可用 {room_bytes}",
+    why: "它让 {weights_bytes} 权重常驻显卡，{stage}还至少需要 {beside_bytes}。它关闭的动态显存本可以按需加载权重。",
+    check: "运行不再以显存不足结束，显存占用低于 {card_bytes}。",
+  },
+  "resident-may-not-fit": {
+    title: "{flag}：{stage}可能需要 {need_bytes}，而显卡的 {card_bytes} 中一次运行可用 {room_bytes}",
+    why: "它让 {weights_bytes} 权重常驻显卡，{stage}最多还需要 {beside_bytes}。它关闭的动态显存本可以按需加载权重。",
     check: "运行不再以显存不足结束，显存占用低于 {card_bytes}。",
   },
   "novram-needless": {
@@ -135,6 +141,12 @@ export const MACHINE_RULES = {
     fix: "也可以使用 fp16-fix 版 VAE，显卡支持 bf16 时也可以用 `--bf16-vae`。",
     check: NOT_BLACK,
   },
+  "fp16-vae-alone": {
+    title: "`--fp16-vae` 与某些 VAE 同用可能输出黑图",
+    why: "ComfyUI 自己对该参数的说明就这么写。原版 SDXL VAE 就是其中之一：它的数值超出 fp16 的范围。",
+    fix: "这样 ComfyUI 会自行选用 bf16 或 fp32。如果没有出现黑图，也可以保留该参数。",
+    check: NOT_BLACK,
+  },
   "sage-nan": {
     title: "`--use-sage-attention` 与 {family} 同用已知会输出黑图",
     why: "有人针对这个模型报告过；去掉该参数后，同一工作流就正常了。",
@@ -207,23 +219,51 @@ export const MACHINE_RULES = {
     },
   },
   "ram-switch": {
-    title: "在两个模型之间切换可能需要 {ram_bytes} 内存中的 {need_bytes}",
-    why: "读取 {new_bytes} 的新模型时，{old_bytes} 的旧模型还在内存里。放不下时，系统会结束 ComfyUI。",
-    fix: "这样不保留任何节点的结果，模型可以释放；但每次运行都会执行所有节点。",
+    title: "在两个模型之间切换可能需要 {need_bytes}，而模型可用的内存有 {room_bytes}",
+    why: "没有动态显存时，模型在内存里是副本：读取 {new_bytes} 的新模型时，{old_bytes} 的旧模型和文本编码器还在内存里。放不下时，系统会结束 ComfyUI。",
+    fix: "这样最后一个使用某模型的节点运行之后，该模型就会释放。代价：每次运行都要重新加载所有模型、重新编码提示词。",
     otherwise: ENOUGH,
     check: "两个模型都能加载，ComfyUI 继续运行。",
     variants: {
-      encoder: {
-        why: "读取 {new_bytes} 的新模型时，{old_bytes} 的旧模型还在内存里，另外还有 {encoder_bytes} 的文本编码器。放不下时，系统会结束 ComfyUI。",
+      static: {
+        fix: "有动态显存时，权重留在文件里，系统会按需丢弃并重新读取。",
+        otherwise: null,
+      },
+      pinned: {
+        why: "`--high-ram` 锁页权重后不再释放：{old_bytes} 的旧模型和文本编码器与 {new_bytes} 的新模型同时在内存里。放不下时，系统会使用交换空间或结束 ComfyUI。",
+        fix: "这样内存不足时 ComfyUI 会释放锁页的权重，需要时再读取。",
+        otherwise: null,
+      },
+      gguf: {
+        why: "GGUF 文件的权重在内存里是副本：读取 {new_bytes} 的新模型时，{old_bytes} 的旧模型和文本编码器还在内存里。放不下时，系统会结束 ComfyUI。",
+        fix: "使用 .safetensors 文件，有动态显存时它的权重留在文件里；或增加内存或交换空间。",
+        otherwise: null,
       },
     },
   },
   "swap-filling": {
     title: "交换空间已用 {swap_bytes} 中的 {used_bytes}，内存只剩 {free_bytes}",
     why: "两者都满时，系统会结束一个程序，通常是占用最大的那个。",
-    fix: "这样前面节点的结果就不会留在内存里。",
-    otherwise: "使用更小的模型文件、关闭其他程序，或增加内存。",
+    fix: "这样前面节点的结果就不会留在内存里；代价是每次运行都会重新执行所有节点。",
+    otherwise: FEWER,
     check: "连续三次运行，交换空间的占用保持平稳。",
+    variants: {
+      released: {
+        why: "两者都满时，系统会结束一个程序，通常是占用最大的那个。内存不足时，ComfyUI 已经会释放结果和锁页的权重。",
+        fix: FEWER,
+        otherwise: null,
+      },
+      kept: {
+        fix: "这样内存不足时 ComfyUI 会释放结果和锁页的权重。",
+        otherwise: null,
+      },
+    },
+  },
+  "cache-none-reruns": {
+    title: "`--cache-none` 让每次运行都重新加载所有模型、重新编码所有提示词",
+    why: "有动态显存时，权重留在文件里，系统会自行丢弃。默认情况下 ComfyUI 在内存不足时也会释放结果，而该参数关闭了这一点。",
+    fix: "如果不用它时大视频的结果会占满内存，就保留它。",
+    check: "同一工作流的第二次运行从采样开始。",
   },
   "pinned-high": {
     title: "{ram_bytes} 内存中有 {pinned_bytes} 被锁页",
@@ -274,7 +314,7 @@ export const MACHINE_RULES = {
   "ram-growth": {
     title: "内存每次运行增加 {growth_bytes}",
     why: "有东西没有释放：某个节点，或 ComfyUI 的缓存。",
-    fix: "如果仍在增加，就是某个节点没有释放：隔一段时间重启 ComfyUI，并用二分法找出该节点。",
+    fix: "这样每次运行都会重新执行所有节点。如果内存仍在增加，就是某个节点没有释放：隔一段时间重启 ComfyUI，并用二分法找出该节点。",
     otherwise: "隔一段时间重启 ComfyUI，并用二分法找出没有释放的节点。",
     check: "连续五次运行，本进程的内存保持平稳。",
     variants: {

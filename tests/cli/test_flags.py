@@ -149,7 +149,8 @@ def test_standard_input() -> None:
 def test_models_by_size_kind_family_and_file(tmp_path: Path) -> None:
     line = "python main.py --highvram"
     assert found(line, "--vram", "12GB", "--models", "16.1GiB") == ["resident-too-large"]
-    assert found(line, "--vram", "24GiB", "--models", "16.1GiB", "te=6GiB") == []
+    assert found(line, "--vram", "24GiB", "--models", "16.1GiB", "te=5GiB") == []
+    assert found(line, "--vram", "24GiB", "--models", "16.1GiB", "te=7GiB") == ["resident-too-large"], "beside it"
     assert found("python main.py --gpu-only", "--vram", "24", "--models", "17GiB", "te=6GiB") == ["resident-too-large"]
     assert found("python main.py --use-sage-attention", "--models", "QwenImage=20GiB") == ["sage-nan"]
     file = tmp_path / "model=1.gguf"
@@ -167,8 +168,9 @@ def test_models_are_read_from_their_headers(models: Path) -> None:
     assert found("python main.py --async-offload", "--models", str(fp8)) == []
     assert found("python main.py --async-offload", "--models", str(gguf)) == ["async-gguf"]
     pair = [str(unets / f"wan2.2_t2v_{noise}_noise_14B_fp8_scaled.safetensors") for noise in ("high", "low")]
-    switch = found("python main.py", "--vram", "16", "--ram", "24", "--models", *pair)
-    assert switch == ["ram-switch"]
+    machine = ("--vram", "16", "--ram", "24", "--models", *pair)
+    assert found("python main.py", *machine) == [], "mapped files"
+    assert found("python main.py --novram", *machine) == ["ram-switch"]
     checkpoint = str(models / "checkpoints" / "sd_xl_base_1.0.safetensors")
     assert found("python main.py --fp16-vae", "--gpu", "RTX 3060", "--models", checkpoint) == ["fp16-vae-overflow"]
     assert found("python main.py --highvram", "--vram", "12", "--models", "Wan 2.2 14B text to video, fp8") == [
@@ -177,11 +179,11 @@ def test_models_are_read_from_their_headers(models: Path) -> None:
 
 
 def test_with_a_size_the_work_of_a_run_counts_too() -> None:
-    """13.3 GiB of weights fit a card of 15 GiB, and a video beside them does not."""
+    """13.3 GiB of weights fit a card of 16 GiB, and a video beside them does not."""
     wan = ("--models", "Wan 2.2 14B text to video, fp8")
-    assert found("python main.py --highvram", "--vram", "15", *wan) == []
+    assert found("python main.py --highvram", "--vram", "16", *wan) == []
     video = ("--size", "832x480", "--frames", "81")
-    assert found("python main.py --highvram", "--vram", "15", *wan, *video) == ["resident-too-large"]
+    assert found("python main.py --highvram", "--vram", "16", *wan, *video) == ["resident-too-large"]
     assert found("python main.py --cpu-vae", "--vram", "24", *wan, *video) == ["cpu-vae-slow"]
     assert found("python main.py --cpu-vae", "--vram", "4", *wan, *video) == [], "the decode takes up to 5.4 GiB"
     assert "no `--size` is given" in run("flags", "python main.py", *wan).stdout
@@ -192,6 +194,32 @@ def test_several_findings_end_with_one_line_that_has_all_changes() -> None:
     done = run("flags", "python main.py --medvram --xformers --listen")
     assert done.stdout.endswith("\nAll of it changed:\n      python main.py --listen\n")
     assert "All of it" not in run("flags", "python main.py --medvram --listen").stdout
+    # Also where it is what the worst finding alone asks for.
+    both = run("flags", "python main.py --foo-bar 3 --reserve-vram 2 --highvram --lowvram")
+    assert "All of it changed:\n" in both.stdout
+
+
+def test_every_stage_counts_beside_a_model_that_stays() -> None:
+    """Wan 2.2 14B in fp8, 1280x720, 81 frames on 24 GiB, of which a run can have 22.4, was fine with --highvram."""
+    names = ("--models", "Wan 2.2 14B text to video, fp8", "UMT5-XXL (Wan), fp8", "Wan 2.1 VAE, bf16")
+    run_ = ("--size", "1280x720", "--frames", "81", "--vram")
+    assert found("python main.py --highvram", *names, *run_, "24") == ["resident-may-not-fit"]
+    assert found("python main.py --highvram", *names, *run_, "16") == ["resident-too-large"]
+    assert found("python main.py --highvram", *names, *run_, "48") == []
+    assert found("python main.py", *names, *run_, "24") == []
+
+
+def test_sdxl_and_fp16_vae_by_size_alone() -> None:
+    line = "python main.py --fp16-vae"
+    assert found(line, "--models", "SDXL=6.5GiB", "--vram", "8") == ["fp16-vae-overflow"]
+    assert found(line) == ["fp16-vae-alone"]
+    assert found(line, "--models", "Flux.1 dev, fp8") == []
+
+
+def test_a_size_that_was_given_is_not_said_to_be_missing() -> None:
+    said = run("flags", "python main.py", "--models", "vae=0.2GiB", "--size", "832x480").stdout
+    assert "no `--size` is given" not in said
+    assert "as a size alone does not tell" in said
 
 
 def test_a_compose_file(tmp_path: Path) -> None:

@@ -218,7 +218,10 @@ def test_docker(text: str, expected: list[str], memory: str | None) -> None:
         ("--low-vram", ["unknown-flag"]),
         ("--high-vram", ["unknown-flag"]),
         ("-lowvram", ["unknown-flag"]),
-        ("\u2013\u2013lowvram", ["extra-word"]),
+        ("\u2013\u2013lowvram", ["long-dash"]),
+        ("\u2014reserve-vram 2 --listen", ["long-dash"]),
+        ("\u2014gibberish 2", ["long-dash", "extra-word"]),
+        ("\u2014 2", ["extra-word", "extra-word"]),
         ("--lowv", ["short-flag"]),  # FLAG-08
         ("--reserve 4", ["short-flag"]),
         ("--high", ["ambiguous-flag"]),
@@ -259,10 +262,12 @@ def test_versions_differ() -> None:
 @pytest.mark.parametrize(
     ("flags", "line"),
     [
-        ("--low-vram --fast", "python main.py --lowvram --fast"),
-        ("--LOWVRAM", "python main.py --lowvram"),
-        ("--low_vram", "python main.py --lowvram"),
-        ("-lowvram", "python main.py --lowvram"),
+        ("--no-vram --fast", "python main.py --novram --fast"),
+        ("--NOVRAM", "python main.py --novram"),
+        ("--no_vram", "python main.py --novram"),
+        ("-novram", "python main.py --novram"),
+        # Put right, the next call would say that it has no effect.
+        ("--low-vram --fast", "python main.py --fast"),
         ("--reserve_vram=2", "python main.py --reserve-vram=2"),
         ("--disable-smart-memroy", "python main.py --disable-smart-memory"),
         ("--fp8-e4m3fn-unet", "python main.py --fp8_e4m3fn-unet"),
@@ -276,13 +281,48 @@ def test_versions_differ() -> None:
         ("--lowv --fast", "python main.py --lowvram --fast"),
         ("--reserve=4", "python main.py --reserve-vram=4"),
         ("--port 1 --fast --port 2", "python main.py --fast --port 2"),
-        ("--lowvram --highvram", "python main.py --lowvram"),
-        ("--highvram --lowvram", "python main.py --lowvram"),
+        # With dynamic VRAM --lowvram does nothing, and --highvram is what fails with a large model.
+        ("--listen --lowvram --highvram", "python main.py --listen"),
+        ("--listen --highvram --lowvram", "python main.py --listen"),
+        ("--lowvram --novram", "python main.py --novram"),
+        ("--novram --lowvram", "python main.py --novram"),
+        ("--cpu --lowvram", "python main.py --cpu"),
+        ("--novram --highvram", "python main.py --novram"),
         ("--high-vram --fast", "python main.py --fast"),
+        # A loose value belongs to the unknown flag.
+        ("--foo-bar 3", "python main.py"),
+        ("--foo-bar=3 --fast", "python main.py --fast"),
+        ("--medvram 3 --fast", "python main.py --fast"),
+        ("--disable-smart-memroy 3 --fast", "python main.py --disable-smart-memory --fast"),
+        ("--resrve-vram 3 --fast", "python main.py --reserve-vram 3 --fast"),
+        # Word processors make one dash of two hyphens.
+        ("\u2014novram --fast", "python main.py --novram --fast"),
+        ("\u2014reserve-vram 2", "python main.py --reserve-vram 2"),
+        ("\u2013\u2013reserve-vram=2", "python main.py --reserve-vram=2"),
     ],
 )
 def test_the_line_put_right(flags: str, line: str) -> None:
     assert found(f"python main.py {flags}")[0].command == line
+
+
+def test_a_flag_that_has_an_effect_on_amd_is_kept_there() -> None:
+    """main.py 0.30.0: without dynamic VRAM --lowvram moves the text encoder."""
+    line = read_line("python main.py --lowvram --novram")
+    assert check(line, TABLE, dynamic=False)[0].command == "python main.py --lowvram"
+    assert check(read_line("python main.py --low-vram"), TABLE, dynamic=False)[0].command == "python main.py --lowvram"
+    assert check(line, table_for("0.16.3"))[0].command == "python main.py --lowvram", "it still had one there"
+
+
+def test_the_value_of_a_flag_that_came_later_goes_with_it() -> None:
+    later = found("python main.py --vram-headroom 1 --fast", version="0.24.1")[0]
+    assert later.command == "python main.py --fast"
+
+
+def test_a_long_dash_is_named_with_what_to_write() -> None:
+    advice = found("python main.py \u2014lowvram")[0]
+    assert advice.title == "`\u2014lowvram` begins with a long dash instead of two hyphens"
+    assert advice.fix == "Write two hyphens: `--lowvram`."
+    assert found("python main.py \u2014gibberish")[0].command == "", "nothing that ComfyUI has"
 
 
 def test_the_nearest_flag_is_not_recommended_where_it_keeps_a_model_on_the_card() -> None:
@@ -541,7 +581,8 @@ def test_a_container_s_limit_counts_as_the_ram() -> None:
     models = (WorkflowModel("diffusion", size_bytes=10 * GIB), WorkflowModel("diffusion", size_bytes=12 * GIB))
     machine = Machine(vram_bytes=16 * GIB, ram_bytes=64 * GIB, models=models)
     text = "docker run -m 20g img python main.py"
-    assert advised(text, machine) == ["cgroup-unread", "ram-switch"]
+    assert advised(text, machine) == ["cgroup-unread"]
+    assert advised(f"{text} --disable-dynamic-vram", machine) == ["cgroup-unread", "ram-switch"]
     assert advised("docker run img python main.py", machine) == []
     low = limit_finding(read_line(text), machine)
     assert low is not None
@@ -567,6 +608,9 @@ def test_what_was_taken_for_granted_is_said() -> None:
     assert assumptions(line, TABLE, Machine()) == ["an NVIDIA card, and torch 2.8 or newer"]
     assert assumptions(line, TABLE, Machine(gpu="RTX 3060")) == []
     assert len(assumptions(line, table_for("0.35.0"), Machine())) == 2
+    vae = (WorkflowModel("vae", size_bytes=GIB // 5),)
+    assert "no `--size` is given" in assumptions(line, TABLE, Machine(models=vae))[1]
+    assert "`--size`" not in assumptions(line, TABLE, Machine(models=vae, sized=True))[1]
 
 
 # --- broken input ---

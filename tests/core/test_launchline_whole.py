@@ -27,26 +27,38 @@ def whole(text: str, machine: Machine | None = None, suffix: str = "") -> str:
         ("--medvram --xformers --listen", "--listen"),
         ("--force-fp32 --fp16-unet --reserve-vram -1 --lowvram", "--fp16-unet"),
         # Put right, the first word is the second one again; and it hid the word behind it.
-        ("--lowvram --highvram --low-vram extra --fast", "--lowvram --fast"),
-        ("--low-vram --highvram --medvram", "--lowvram"),
+        ("--novram --highvram --no-vram extra --fast", "--novram --fast"),
+        ("--no-vram --highvram --medvram", "--novram"),
+        ("--low-vram --highvram --medvram", "--highvram"),
+        ("--listen --highvram --lowvram --novram", "--listen --novram"),
+        ("--foo-bar 3 4", ""),
         ("--reserve 2GB --port 1 --port 2", "--reserve-vram 2 --port 2"),
         ("--cpu-vae --fp16-vae --async-offload --disable-async-offload", "--cpu-vae --disable-async-offload"),
         ("--enable-dynamic-vram --disable-dynamic-vram --highvram", "--enable-dynamic-vram"),
         # Nothing that a person has to choose is chosen.
         ("--high --medvram", "--high"),
-        ("--listen", ""),
+        ("--listen", None),
     ],
 )
-def test_every_fix_in_one_line(flags: str, fixed: str) -> None:
-    assert whole(f"python main.py {flags}") == (f"python main.py {fixed}" if fixed else "")
+def test_every_fix_in_one_line(flags: str, fixed: str | None) -> None:
+    assert whole(f"python main.py {flags}") == ("" if fixed is None else f"python main.py {fixed}".rstrip())
+
+
+def test_how_a_flag_is_written_is_not_put_right_where_it_goes() -> None:
+    """--lowvra: one fix left --lowvram out, the next wrote it in full."""
+    for text in ("python main.py --lowvra", "python main.py --lowvram --lowvram"):
+        found = findings(read_line(text), TABLE, Machine())
+        assert [(one.id, one.command) for one in found] == [("lowvram-noop", "python main.py")]
+    amd = findings(read_line("python main.py --lowvra"), TABLE, Machine(gpu="AMD Radeon RX 7900 XTX"))
+    assert [one.id for one in amd] == ["short-flag"]
 
 
 def test_of_two_flags_that_exclude_each_other_the_later_one_holds() -> None:
     """A low limit asks for --cache-lru, a switch of models that does not fit for --cache-none: argparse takes one."""
-    machine = Machine(vram_bytes=16 * GIB, ram_bytes=64 * GIB, models=MODELS)
-    text = "docker run -m 20g img python main.py --lowvram"
+    machine = Machine(vram_bytes=16 * GIB, ram_bytes=64 * GIB, gpu="AMD Radeon RX 7900 XTX", models=MODELS)
+    text = "docker run -m 20g img python main.py --medvram"
     found = [advice.id for advice in findings(read_line(text), TABLE, machine)]
-    assert found == ["cgroup-unread", "memory-limit-low", "ram-switch", "lowvram-noop"]
+    assert found == ["a1111-flag", "cgroup-unread", "memory-limit-low", "ram-switch"]
     assert whole(text, machine) == "docker run -m 20g img python main.py --cache-none"
 
 
@@ -71,8 +83,8 @@ def test_a_fix_that_would_bring_something_worse_is_not_in_it() -> None:
 
 def test_a_flag_behind_pause_comes_to_the_line_once_the_line_is_sound() -> None:
     """FLAG-09: C#5169, C#1501. Beside another fault there was no line to paste for it."""
-    text = "python main.py --fp16-vae ^\r\n  --reserve-vram 2 --medvram\r\npause\r\n--lowvram\r\n"
-    assert whole(text, suffix=".bat") == "python main.py --fp16-vae ^\r\n  --reserve-vram 2 --lowvram"
+    text = "python main.py --cpu-vae ^\r\n  --reserve-vram 2 --medvram\r\npause\r\n--novram\r\n"
+    assert whole(text, suffix=".bat") == "python main.py --cpu-vae ^\r\n  --reserve-vram 2 --novram"
 
 
 def test_a_text_with_hundreds_of_faults_takes_no_time() -> None:

@@ -67,7 +67,10 @@ def ask(pack: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Ask:
         ("--lowvram --disable-dynamic-vram", 8.0, 6.0, ["lowvram-text-encoder"]),
         # FLAG-03: these switch dynamic VRAM off; --gpu-only counts the text encoder too.
         ("--highvram", 15.0, None, ["resident-too-large"]),
-        ("--highvram", 12.0, 6.0, []),
+        ("--highvram", 12.0, None, []),
+        ("--highvram", 8.0, 5.0, []),
+        # A text encoder is loaded beside a model that does not leave the card.
+        ("--highvram", 12.0, 6.0, ["resident-too-large"]),
         ("--gpu-only", 12.0, 6.0, ["resident-too-large"]),
         ("--gpu-only", 6.0, 4.0, []),
         ("--novram", 6.0, 4.0, ["novram-needless"]),

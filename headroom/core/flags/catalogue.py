@@ -12,6 +12,7 @@ from . import (
     no_effect,
     precision,
     ram,
+    ram_switch,
     values,
 )
 
@@ -24,5 +25,6 @@ RULES = (
     *precision.RULES,
     *machine.RULES,
     *ram.RULES,
+    *ram_switch.RULES,
     *last_run.RULES,
 )

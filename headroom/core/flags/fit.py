@@ -67,9 +67,8 @@ def has_bf16(gpu: Device) -> bool | None:
 
 
 def working_bytes(view: View) -> int:
-    """What a run needs beside the weights: the open workflow's peak, at least what ComfyUI keeps free."""
-    peaks = [model.peak_high_bytes or 0 for model in view.planned("diffusion")]
-    return max([INFERENCE_BYTES + max(0, view.reserve_bytes), *peaks])
+    """What a run needs beside the weights: the highest peak of the open workflow, at least ComfyUI's own minimum."""
+    return max([INFERENCE_BYTES, *(model.peak_high_bytes or 0 for model in view.snapshot.workflow_models or ())])
 
 
 def has_fp8_compute(view: View) -> bool | None:

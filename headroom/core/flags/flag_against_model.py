@@ -6,6 +6,7 @@ from ..readings import WorkflowModel
 from .contradictions import RESIDENT
 from .fit import WEIGHTS_SHARE, forced_dtype, has_fp8_compute, working_bytes
 from .rule import Params, Rule, Wording
+from .staying import may_be_too_large, too_large, usable_bytes
 from .view import INFERENCE_BYTES, View
 
 ALL_KINDS = ("diffusion", "text encoder", "vae")
@@ -19,25 +20,13 @@ MEMORY_FLAGS = (
 )
 
 
-def _resident_too_large(view: View) -> Params | None:
-    """With --highvram every diffusion model stays on the card, with --gpu-only everything does."""
-    given = view.given(RESIDENT)
-    if not given or view.dynamic is True or view.card_bytes is None:
-        return None
-    kinds = ALL_KINDS if "--gpu-only" in given else ("diffusion",)
-    weights = sum(size for kind in kinds for size in view.sizes(kind))
-    need = weights + working_bytes(view)
-    if not weights or need <= view.card_bytes:
-        return None
-    return {"flag": given[0], "weights_bytes": weights, "need_bytes": need, "card_bytes": view.card_bytes}
-
-
 def _novram_needless(view: View) -> Params | None:
-    if not view.has("--novram") or view.dynamic is not False or view.card_bytes is None:
+    room = usable_bytes(view)
+    if not view.has("--novram") or view.dynamic is not False or room is None:
         return None
     sizes = view.sizes("diffusion")
     need = sum(size for kind in ALL_KINDS for size in view.sizes(kind)) + working_bytes(view)
-    if not sizes or need > view.card_bytes - view.others_bytes:
+    if not sizes or need > room:
         return None
     params = {"weights_bytes": max(sizes), "need_bytes": need, "card_bytes": view.card_bytes}
     seconds = view.copy_seconds(max(sizes))
@@ -93,11 +82,12 @@ def _fp8_upcast(view: View) -> Params | None:
 
 
 def _cpu_vae_slow(view: View) -> Params | None:
-    if not view.has("--cpu-vae") or view.gpu is None or view.card_bytes is None:
+    room = usable_bytes(view)
+    if not view.has("--cpu-vae") or view.gpu is None or room is None:
         return None
     peaks = [(model.peak_high_bytes, model.size_bytes or 0) for model in view.planned("vae")]
     needs = [peak + size for peak, size in peaks if peak is not None]
-    if not needs or max(needs) > view.card_bytes - view.others_bytes:
+    if not needs or max(needs) > room:
         return None
     return {"need_bytes": max(needs), "card_bytes": view.card_bytes}
 
@@ -127,14 +117,28 @@ RULES = (
         id="resident-too-large",
         severity="problem",
         rank=60,
-        when=_resident_too_large,
-        title="{flag} wants {need_bytes} on a card of {card_bytes}",
+        when=too_large,
+        title="{flag}: {stage} wants {need_bytes}, and a run can have {room_bytes} of the card's {card_bytes}",
         why=(
-            "It keeps {weights_bytes} of weights on the card and switches dynamic VRAM off, which would load them "
-            "as they are needed. What is left does not do for a run."
+            "It keeps {weights_bytes} of weights on the card, and {stage} takes at least {beside_bytes} beside them. "
+            "Dynamic VRAM, which it switches off, would load weights as they are needed."
         ),
         check="The run ends without out of memory, and VRAM in use stays below {card_bytes}.",
-        source="ComfyUI #14340; comfy/cli_args.py 0.30.0, enables_dynamic_vram",
+        source="ComfyUI #14340; comfy/cli_args.py and comfy/model_management.py 0.30.0",
+        remove=RESIDENT,
+    ),
+    Rule(
+        id="resident-may-not-fit",
+        severity="warning",
+        rank=207,
+        when=may_be_too_large,
+        title="{flag}: {stage} may want {need_bytes}, and a run can have {room_bytes} of the card's {card_bytes}",
+        why=(
+            "It keeps {weights_bytes} of weights on the card, and {stage} takes up to {beside_bytes} beside them. "
+            "Dynamic VRAM, which it switches off, would load weights as they are needed."
+        ),
+        check="The run ends without out of memory, and VRAM in use stays below {card_bytes}.",
+        source="ComfyUI #14340; comfy/cli_args.py and comfy/model_management.py 0.30.0",
         remove=RESIDENT,
     ),
     Rule(

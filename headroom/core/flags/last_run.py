@@ -59,7 +59,7 @@ def _fragmentation(view: View) -> Params | None:
     return {"kept_bytes": kept, "allocated_bytes": gpu.torch_allocated_bytes} if kept >= GIB else None
 
 
-_LESS = "It keeps no result of a node, so less stays in RAM."
+_LESS = "It keeps no result of a node, so less stays in RAM; the cost is that every run executes every node again."
 _NODE = "The last run ended in `{node}` without finishing"
 _HELD = "ComfyUI held {ram_bytes} of {total_bytes} RAM when that node began. "
 _OOM = "The kernel's out-of-memory counter rose: it ended ComfyUI for lack of RAM (exit code 137)."
@@ -135,7 +135,10 @@ RULES = (
         when=_ram_growth,
         title="RAM grows by {growth_bytes} per run",
         why="Something keeps what it should let go: a node, or ComfyUI's cache.",
-        fix="If it goes on then, a node keeps it: restart ComfyUI now and then, and look for the node by halves.",
+        fix=(
+            "Every run executes every node again then. If RAM still grows, a node keeps it: restart ComfyUI now and "
+            "then, and look for the node by halves."
+        ),
         otherwise="Restart ComfyUI now and then, and look for the node that keeps it by halves.",
         check="RAM of this process stays flat over five runs.",
         source="ComfyUI #11617; ComfyUI-WanVideoWrapper #805, #1986, #1081",

@@ -43,6 +43,8 @@ class Fault:
     flag: str = ""
     others: tuple[str, ...] = ()
     """The flags that an ambiguous word could mean, the first flag of a refused group, the values there are."""
+    stop: int = 0
+    """``argv[at:stop]`` is an unknown flag with what seems to be its value; 0 for other faults."""
 
 
 @dataclass
@@ -105,9 +107,10 @@ def _read_flag(reading: Reading, table: Table, plain: Sequence[bool], at: int) -
     name, equals, given = word.partition("=")
     meant = _meant(name, table)
     if len(meant) != 1:
+        stop = _skip_values(plain, at + 1) if not meant and not equals else at + 1
         kind = "ambiguous" if meant else "unknown"
-        reading.faults.append(Fault(kind, at, word, others=tuple(meant)))
-        return _skip_values(plain, at + 1) if not meant and not equals else at + 1
+        reading.faults.append(Fault(kind, at, word, others=tuple(meant), stop=0 if meant else stop))
+        return stop
     row = table.options[meant[0]]
     if equals:
         values, stop = (given,), at + 1

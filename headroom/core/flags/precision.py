@@ -15,19 +15,25 @@ SDXL_FAMILIES = {
 }
 
 
+def _fp16_vae_in_use(view: View) -> bool:
+    """On the CPU see cpu-vae-fp16; what came out finite once is no risk."""
+    on_card = view.has("--fp16-vae") and not view.given(("--cpu-vae", "--cpu"))
+    return on_card and view.last_run.finite_fp16_decode is not True
+
+
 def _fp16_vae(view: View) -> Params | None:
-    """Asked of the models, since a header cannot tell the fixed VAE from the original; on the CPU see cpu-vae-fp16."""
-    kl = any(model.class_name in KL_CLASSES for model in view.loaded("vae")) or bool(view.planned("vae"))
+    """Asked of the models, since a header cannot tell the fixed VAE from the original; without a VAE that is named the
+    model's own is taken."""
+    loaded = view.loaded("vae")
+    kl = not loaded or any(model.class_name in KL_CLASSES for model in loaded) or bool(view.planned("vae"))
     family = sorted(view.families & SDXL_FAMILIES)
-    if (
-        not view.has("--fp16-vae")
-        or view.given(("--cpu-vae", "--cpu"))
-        or not kl
-        or not family
-        or view.last_run.finite_fp16_decode is True
-    ):
-        return None
-    return {"family": family[0]}
+    return {"family": family[0]} if _fp16_vae_in_use(view) and kl and family else None
+
+
+def _fp16_vae_alone(view: View) -> Params | None:
+    """No model is known that the flag could be asked of."""
+    models = [*view.snapshot.models, *(view.snapshot.workflow_models or ())]
+    return {} if _fp16_vae_in_use(view) and not models else None
 
 
 def _fp16_16xx(view: View) -> Params | None:
@@ -128,6 +134,21 @@ RULES = (
         fix="Or use the fp16-fix VAE, or `--bf16-vae` where the card can do bf16.",
         check="The image is not black.",
         source="madebyollin/sdxl-vae-fp16-fix; comfy/cli_args.py, help of the flag",
+        remove=("--fp16-vae",),
+    ),
+    Rule(
+        id="fp16-vae-alone",
+        severity="info",
+        rank=678,
+        when=_fp16_vae_alone,
+        title="`--fp16-vae` may give black images with some VAEs",
+        why=(
+            "ComfyUI's own help of the flag says so. The original SDXL VAE is one of them: its values leave the range "
+            "of fp16."
+        ),
+        fix="ComfyUI then takes bf16 or fp32 by itself. Leave the flag if no image comes out black.",
+        check="The image is not black.",
+        source="madebyollin/sdxl-vae-fp16-fix; comfy/cli_args.py 0.30.0, help of the flag",
         remove=("--fp16-vae",),
     ),
     Rule(

@@ -1,4 +1,4 @@
-"""RAM: limits that ComfyUI does not read, what a switch of models takes, swap and pinned memory."""
+"""RAM: limits that ComfyUI does not read, swap and pinned memory; the switch between models is in ``ram_switch``."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ from .view import View
 PIN_SHARE_WINDOWS = 0.40
 PIN_SHARE = 0.90
 ENOUGH_RAM_BYTES = 60 * GIB
+#: Flags with which ComfyUI 0.30.0 does not let cached results and pins go while RAM is short: main.py, prompt_worker,
+#: and execution.py, where only CacheType.RAM_PRESSURE does. Other versions were not read.
+KEEP_RESULTS = ("--high-ram", "--cache-classic", "--cache-lru")
+RELEASES_SINCE = (0, 30)
 
 
 def _cgroup_unread(view: View) -> Params | None:
@@ -54,21 +58,10 @@ def _swap_filling(view: View) -> Params | None:
         return None
     if used < 0.75 * swap or free > 0.15 * total:
         return None
-    return {"used_bytes": used, "swap_bytes": swap, "free_bytes": free}
-
-
-def _ram_switch(view: View) -> Params | None:
-    """Old and new model are in RAM together when one takes the place of the other, and the text encoder stays."""
-    total = view.ram.total_bytes
-    sizes = sorted((model.size_bytes for model in view.planned("diffusion") if model.size_bytes), reverse=True)
-    if len(sizes) < 2 or total is None or view.has("--cache-none"):
-        return None
-    encoders = sum(model.size_bytes or 0 for model in view.planned("text encoder"))
-    need = sizes[0] + sizes[1] + encoders
-    if need <= total:
-        return None
-    params = {"need_bytes": need, "ram_bytes": total, "old_bytes": sizes[1], "new_bytes": sizes[0]}
-    return {**params, "encoder_bytes": encoders, "variant": "encoder"} if encoders else params
+    params = {"used_bytes": used, "swap_bytes": swap, "free_bytes": free}
+    if view.version is None or view.version < RELEASES_SINCE:
+        return params
+    return {**params, "variant": "kept" if view.given(KEEP_RESULTS) else "released"}
 
 
 RULES = (
@@ -93,41 +86,32 @@ RULES = (
         },
     ),
     Rule(
-        id="ram-switch",
-        severity="problem",
-        rank=65,
-        when=_ram_switch,
-        title="The switch between two models may take {need_bytes} of {ram_bytes} RAM",
-        why=(
-            "The old model of {old_bytes} is still in RAM while the new one of {new_bytes} is read. Where that does "
-            "not fit, the system ends ComfyUI."
-        ),
-        fix="It keeps no result of a node, so models can go; every run then executes every node.",
-        otherwise="Use smaller files, or add RAM or swap.",
-        check="Both models load, and ComfyUI runs on.",
-        source="ComfyUI-KJNodes #632; ComfyUI #10771; ComfyUI-WanVideoWrapper #1044",
-        add=("--cache-none",),
-        variants={
-            "encoder": Wording(
-                why=(
-                    "The old model of {old_bytes} is still in RAM while the new one of {new_bytes} is read, beside a "
-                    "text encoder of {encoder_bytes}. Where that does not fit, the system ends ComfyUI."
-                )
-            )
-        },
-    ),
-    Rule(
         id="swap-filling",
         severity="warning",
         rank=285,
         when=_swap_filling,
         title="{used_bytes} of {swap_bytes} swap are used, and {free_bytes} RAM are left",
         why="When both are full the system ends a program, most often the largest one.",
-        fix="Results of earlier nodes then do not stay in RAM.",
+        fix="Results of earlier nodes then do not stay in RAM; the cost is that every run executes every node again.",
         otherwise="Use smaller files, close other programs, or add RAM.",
         check="Swap in use stays flat over three runs.",
-        source="ComfyUI #7036, #5177",
+        source="ComfyUI #7036, #5177; main.py and execution.py 0.30.0",
         add=("--cache-none",),
+        variants={
+            "released": Wording(
+                why=(
+                    "When both are full the system ends a program, most often the largest one. ComfyUI already lets "
+                    "go of results and pinned weights while RAM is short."
+                ),
+                fix="Use smaller files, close other programs, or add RAM.",
+                add=(),
+            ),
+            "kept": Wording(
+                fix="ComfyUI then lets go of results and pinned weights while RAM is short.",
+                remove=KEEP_RESULTS,
+                add=(),
+            ),
+        },
     ),
     Rule(
         id="pinned-high",

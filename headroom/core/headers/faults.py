@@ -26,6 +26,7 @@ TEXTS = {
     "If it asks to sign in or to accept a licence, do that, then download the file again.",
     "zeros": "It begins with zeros: {size} were reserved for a download that did not finish. Download it again.",
     "archive": "A {kind} archive. Unpack it and use the model file inside.",
+    "no-model": "{kind} instead of a model ({size}). Download the model file itself.",
     "unknown-format": "Not safetensors, GGUF or a torch checkpoint: it begins with {start}. Download it again.",
     "safetensors": "A safetensors file under the name of another format. Rename it to end in `.safetensors`.",
     "gguf": "A GGUF file under the name of another format. Rename it to end in `.gguf`; it needs a GGUF loader.",

@@ -10,7 +10,7 @@ from .faults import Faults, clean
 #: Bytes of a file that are enough to know it.
 HEAD_BYTES = 1024
 
-#: First bytes -> kind. The kinds of ``ARCHIVES`` and "ggml" are only named, the others are read.
+#: First bytes -> kind. The kinds of ``ARCHIVES`` and ``OTHERS`` and "ggml" are only named, the others are read.
 SIGNATURES = (
     (b"GGUF", "gguf"),
     (b"PK\x03\x04", "zip"),
@@ -23,7 +23,31 @@ SIGNATURES = (
     (b"\x1f\x8b", "gzip"),
     (b"\xfd7zXZ\x00", "xz"),
     (b"(\xb5/\xfd", "zstd"),
+    (b"\x89PNG\r\n\x1a\n", "png"),
+    (b"\xff\xd8\xff", "jpeg"),
+    *((magic, "gif") for magic in (b"GIF87a", b"GIF89a")),
+    (b"%PDF-", "pdf"),
+    (b"\x1aE\xdf\xa3", "matroska"),
+    (b"\x89HDF\r\n\x1a\n", "hdf5"),
+    (b"\x93NUMPY", "numpy"),
+    (b"SQLite format 3\0", "sqlite"),
 )
+#: The same behind a length: of a picture or sound in RIFF, of the first box of a video.
+INNER_SIGNATURES = ((0, b"RIFF", 8, b"WEBP", "webp"), (0, b"RIFF", 8, b"WAVE", "wav"), (4, b"ftyp", 4, b"ftyp", "mp4"))
+#: What is no model at all, in words.
+OTHERS = {
+    "png": "A PNG picture",
+    "jpeg": "A JPEG picture",
+    "gif": "A GIF picture",
+    "webp": "A WebP picture",
+    "pdf": "A PDF document",
+    "mp4": "An MP4 video",
+    "matroska": "A Matroska or WebM video",
+    "wav": "A WAV sound",
+    "hdf5": "An HDF5 file",
+    "numpy": "A NumPy array",
+    "sqlite": "An SQLite database",
+}
 #: Longest quotation of a text, in characters.
 QUOTED = 120
 ARCHIVES = frozenset({"7z", "rar", "gzip", "xz", "zstd"})
@@ -50,8 +74,8 @@ def expected(name: str) -> str:
 
 
 def kind(head: bytes, name: str = "") -> str:
-    """What a file is: safetensors, gguf, zip, pickle, html, git-lfs-pointer, text, ggml, zeros, an archive, empty,
-    or unknown.
+    """What a file is: safetensors, gguf, zip, pickle, html, git-lfs-pointer, text, ggml, zeros, an archive, one of
+    ``OTHERS``, empty, or unknown.
 
     Args:
         head: its first ``HEAD_BYTES``.
@@ -59,11 +83,18 @@ def kind(head: bytes, name: str = "") -> str:
     """
     if not head:
         return "empty"
+    # A header of less than 4 GB has four zero bytes in its length, which no signature, no text and no pickle has; the
+    # length itself can begin like one, as 0x8b1f does like gzip.
+    length = head[4:8] == b"\0\0\0\0"
+    if length and head[8:9] == b"{":
+        return "safetensors"
     for signature, found in SIGNATURES:
         if head.startswith(signature):
             return found
-    # A header of less than 100 MB has at least four zero bytes in its length, which no text and no pickle has.
-    if head[4:8] == b"\0\0\0\0" and head[8:9] in (b"{", b""):
+    for at, first, behind, second, found in INNER_SIGNATURES:
+        if head.startswith(first, at) and head.startswith(second, behind):
+            return found
+    if length and len(head) == 8:
         return "safetensors"
     if len(head) > 8 and not any(head):
         return "zeros"
@@ -97,6 +128,8 @@ def name_it(found: str, head: bytes, size: int, faults: Faults) -> None:
         faults.add(found, size=units.exact(size), start=clean(head.decode("utf-8", "replace").lstrip("\ufeff"), QUOTED))
     elif found in ARCHIVES:
         faults.add("archive", kind=found)
+    elif found in OTHERS:
+        faults.add("no-model", kind=OTHERS[found], size=units.exact(size))
     elif found == "unknown":
         faults.add("unknown-format", start=head[:8].hex(" "))
     else:

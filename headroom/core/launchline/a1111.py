@@ -72,5 +72,3 @@ FLAGS = {
     "--cuda-stream": "--async-offload",
     "--pin-shared-memory": "",
 }
-#: Those that take a value, which goes with them.
-WITH_VALUE = {"--precision", "--theme", "--gradio-auth", "--ckpt", "--ckpt-dir", "--vae-dir", "--lora-dir", "--use-cpu"}

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ..flags.advice import Advice, Change
 from ..flags.contradictions import RESIDENT
-from ..flags.flag_table import FLOAT, INT
+from ..flags.flag_table import FLOAT, INT, NO_EFFECT, SWITCH
 from ..flags.parsing import Fault, Reading, read
 from ..flags.versions import Table, history, parse_version
 from ..flags.wording import code, fill, joined
@@ -21,6 +21,7 @@ from .texts import TEXTS
 #: Flags that may stand several times.
 REPEATABLE = {"--feature-flag", "--extra-model-paths-config", "--verbose"}
 _DASHES = re.compile(r"\A[-\u2010-\u2015\u2212]+")
+LONG_DASH = re.compile(r"-?[\u2010-\u2015\u2212]{1,2}-?[A-Za-z]")
 _NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)?")
 
 
@@ -31,19 +32,20 @@ class Finding(NamedTuple):
     edits: Sequence[Edit] = ()
 
 
-def check(line: LaunchLine, table: Table) -> tuple[Advice, ...]:
+def check(line: LaunchLine, table: Table, dynamic: bool = True) -> tuple[Advice, ...]:
     """Every fault of the arguments, of their places and of their spelling, the worst first.
 
     Args:
         table: the flags of the version, from ``table_for``, or ``table_of`` ComfyUI's own parser.
+        dynamic: dynamic VRAM is on where no flag turns it off, as on an NVIDIA card.
     """
-    return tuple(found.advice for found in faults(line, table))
+    return tuple(found.advice for found in faults(line, table, dynamic))
 
 
-def faults(line: LaunchLine, table: Table) -> tuple[Finding, ...]:
+def faults(line: LaunchLine, table: Table, dynamic: bool = True) -> tuple[Finding, ...]:
     """The same with the edits that each stands for."""
     reading = read(line.argv, table)
-    found = [_of_fault(line, table, fault) for fault in reading.faults]
+    found = [_of_fault(line, table, fault, dynamic) for fault in reading.faults if not _after_dash(line, table, fault)]
     found += _strays(line, table)
     found += _blanks(line)
     found += _short_forms(line, table, reading)
@@ -76,26 +78,56 @@ def finding(
     return Finding(advice, tuple(edits or ()))
 
 
-def _of_fault(line: LaunchLine, table: Table, fault: Fault) -> Finding:
+def _of_fault(line: LaunchLine, table: Table, fault: Fault, dynamic: bool) -> Finding:
     if fault.kind == "unknown":
-        return _unknown(line, table, fault)
+        return _unknown(line, table, fault, dynamic)
     if fault.kind == "group":
-        return _refused(line, table, fault)
+        return _refused(line, table, fault, dynamic)
     if fault.kind == "ambiguous":
         return finding(line, "ambiguous-flag", {"word": fault.word, "others": sorted(fault.others)})
     if fault.kind == "extra":
+        if LONG_DASH.match(fault.word):
+            return _long_dash(line, table, fault)
         return finding(line, "extra-word", {"word": fault.word}, [Edit(fault.at, fault.at + 1)])
     if fault.kind == "bad-value":
         return _bad_value(line, table, fault)
     return finding(line, fault.kind, {"flag": fault.flag, "word": fault.word})
 
 
-def _refused(line: LaunchLine, table: Table, fault: Fault) -> Finding:
-    """Of the two the one goes that keeps a whole model on the card, else the second."""
-    first = fault.others[0]
-    out, stays = (first, fault.flag) if first in RESIDENT else (fault.flag, first)
-    edits = [Edit(use.start, use.stop) for use in read(line.argv, table).uses if use.flag == out]
-    return finding(line, "refused-group", {"flag": out, "other": stays}, edits)
+def _long_dash(line: LaunchLine, table: Table, fault: Fault) -> Finding:
+    """What a text processor made of two hyphens; argparse takes the word for a value."""
+    near = nearest(fault.word.partition("=")[0], table)
+    meant = near or "--" + _DASHES.sub("", fault.word)
+    edits = [Edit(fault.at, fault.at + 1, (meant + "".join(fault.word.partition("=")[1:]),))] if near else None
+    return finding(line, "long-dash", {"word": fault.word, "near": meant}, edits)
+
+
+def _after_dash(line: LaunchLine, table: Table, fault: Fault) -> bool:
+    """The word is the value of a flag that begins with a long dash."""
+    before = line.argv[fault.at - 1] if fault.kind == "extra" and fault.at else ""
+    near = nearest(before, table) if LONG_DASH.match(before) else None
+    return near is not None and table.options[near].kind != SWITCH and not LONG_DASH.match(fault.word)
+
+
+def _refused(line: LaunchLine, table: Table, fault: Fault, dynamic: bool) -> Finding:
+    """Of the two the one goes that dynamic VRAM makes idle, or that keeps a whole model on the card, else the second;
+    both where they are one of each."""
+    pair = (fault.others[0], fault.flag)
+    uses = read(line.argv, table).uses
+    idle = [flag for flag in pair if _idle_with_dynamic(flag, table, dynamic)]
+    resident = [flag for flag in pair if flag in RESIDENT]
+    out = next(iter([*idle, *resident, fault.flag]))
+    stays = pair[0] if out == pair[1] else pair[1]
+    both = bool(idle) and stays in RESIDENT
+    edits = [Edit(use.start, use.stop) for use in uses if use.flag == out or (both and use.flag == stays)]
+    key = "refused-group-both" if both else "refused-group"
+    return finding(line, key, {"flag": out, "other": stays}, edits)
+
+
+def _idle_with_dynamic(flag: str, table: Table, dynamic: bool) -> bool:
+    """ComfyUI ignores the flag while dynamic VRAM is on: --lowvram since 0.18.2 (see NO_EFFECT)."""
+    version = parse_version(table.version)
+    return dynamic and NO_EFFECT.get(flag) == "dynamic" and (version is None or version >= (0, 18, 2))
 
 
 def _bad_value(line: LaunchLine, table: Table, fault: Fault) -> Finding:
@@ -114,16 +146,14 @@ def _bad_value(line: LaunchLine, table: Table, fault: Fault) -> Finding:
     return finding(line, "bad-value", {"flag": fault.flag, "word": fault.word, "wanted": wanted})
 
 
-def _unknown(line: LaunchLine, table: Table, fault: Fault) -> Finding:
+def _unknown(line: LaunchLine, table: Table, fault: Fault, dynamic: bool) -> Finding:
     name, equals, value = fault.word.partition("=")
     flag = "--" + _DASHES.sub("", name)
-    takes_value = flag in a1111.WITH_VALUE and not equals and fault.at + 1 < len(line.argv)
-    whole = [Edit(fault.at, fault.at + 1 + takes_value)]
+    whole = [Edit(fault.at, fault.stop)]
     if flag in a1111.FLAGS and flag not in table.options:
         own = a1111.FLAGS[flag]
         if own in table.flags and own not in line.argv:
-            fixed = [Edit(fault.at, fault.at + 1, (own,))]
-            return finding(line, "a1111-flag-own", {"flag": flag, "own": own}, fixed)
+            return finding(line, "a1111-flag-own", {"flag": flag, "own": own}, _instead(fault, own, table))
         return finding(line, "a1111-flag", {"flag": flag}, whole)
     known = history(flag)
     if known and flag not in table.options:
@@ -134,11 +164,18 @@ def _unknown(line: LaunchLine, table: Table, fault: Fault) -> Finding:
     near = nearest(name, table)
     if near is None:
         return finding(line, "unknown-flag", {"word": fault.word}, whole, table.version)
-    if near in RESIDENT:
-        return finding(line, "unknown-flag-resident", {"word": fault.word, "near": near}, whole, table.version)
-    put = (f"{near}={value}",) if equals else (near,)
+    if near in RESIDENT or _idle_with_dynamic(near, table, dynamic):
+        key = "unknown-flag-resident" if near in RESIDENT else "unknown-flag-idle"
+        return finding(line, key, {"word": fault.word, "near": near}, whole, table.version)
+    put = f"{near}={value}" if equals and table.options[near].kind != SWITCH else near
     params = {"word": fault.word, "near": near}
-    return finding(line, "unknown-flag-near", params, [Edit(fault.at, fault.at + 1, put)], table.version)
+    return finding(line, "unknown-flag-near", params, _instead(fault, put, table), table.version)
+
+
+def _instead(fault: Fault, word: str, table: Table) -> list[Edit]:
+    """Another flag in the place of an unknown one; a value that it does not take goes."""
+    takes_none = table.options[word.partition("=")[0]].kind == SWITCH
+    return [Edit(fault.at, fault.stop if takes_none else fault.at + 1, (word,))]
 
 
 def _is_later(since: str, table: Table) -> bool:

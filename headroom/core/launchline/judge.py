@@ -13,8 +13,9 @@ from .check import Finding, faults
 from .line import LaunchLine, LaunchLineError
 from .reading import read_line
 from .rewrite import command, command_alone, edits_for, rewritten
-from .stated import Machine, limit_finding, snapshot_of
+from .stated import Machine, has_dynamic, limit_finding, snapshot_of
 
+SPELLING = ("short-flag", "repeated-flag")
 MOST_STEPS = 60
 """A line has a few faults; a text with more is none that a person will paste."""
 
@@ -50,7 +51,7 @@ def all_changed(line: LaunchLine, table: Table, machine: Machine) -> str:
 
 def _steps(line: LaunchLine, table: Table, machine: Machine, known: set[str]) -> Iterator[Finding]:
     """What can be put right: any fault, also one of a change that was made, and the rules that fitted at first."""
-    spelling = {found.advice.id for found in faults(line, table)}
+    spelling = {found.advice.id for found in faults(line, table, has_dynamic(machine))}
     for found in _findings(line, table, machine):
         advice = found.advice
         tries = advice.severity == "info" and bool(advice.change.add) and not advice.change.remove
@@ -67,7 +68,15 @@ def _weight(line: LaunchLine, table: Table, machine: Machine) -> tuple[int, int]
 def _findings(line: LaunchLine, table: Table, machine: Machine) -> list[Finding]:
     """The worst first."""
     limit = limit_finding(line, machine)
-    found = [*faults(line, table), *([Finding(limit)] if limit else []), *_rules(line, table, machine)]
+    rules = list(_rules(line, table, machine))
+    # How a flag is written or how often is nothing to put right where it goes altogether.
+    gone = {flag for found in rules for flag in found.advice.change.remove}
+    spelled = [
+        found
+        for found in faults(line, table, has_dynamic(machine))
+        if found.advice.id not in SPELLING or found.advice.params["flag"] not in gone
+    ]
+    found = [*spelled, *([Finding(limit)] if limit else []), *rules]
     return sorted(found, key=lambda one: one.advice.rank)
 
 

@@ -39,6 +39,8 @@ class Machine:
     ram_bytes: int | None = None
     gpu: str | None = None
     models: Sequence[WorkflowModel] = ()
+    sized: bool = False
+    """The size of the pictures was stated."""
 
     @property
     def kind(self) -> str:
@@ -89,7 +91,12 @@ def expects_dynamic(reading: Reading, machine: Machine) -> bool:
         return False
     if "--enable-dynamic-vram" in reading.flags:
         return machine.kind in {"cuda", "rocm"}
-    return machine.kind == "cuda" and not reading.flags.intersection(STATIC_FLAGS)
+    return has_dynamic(machine) and not reading.flags.intersection(STATIC_FLAGS)
+
+
+def has_dynamic(machine: Machine) -> bool:
+    """Whether dynamic VRAM is on by itself on such a card: on NVIDIA's (main.py 0.30.0)."""
+    return machine.kind == "cuda"
 
 
 def _reads_limit(table: Table) -> bool | None:
@@ -128,7 +135,8 @@ def assumptions(line: LaunchLine, table: Table, machine: Machine) -> list[str]:
     if not table.exact:
         found.append(f"the flags of the version read that is nearest to {table.version}")
     if machine.models and not any(model.peak_high_bytes for model in machine.models):
-        found.append("a run that takes little beside its weights, as no `--size` is given")
+        why = "no `--size` is given" if not machine.sized else "a size alone does not tell what a model does with it"
+        found.append(f"a run that takes little beside its weights, as {why}")
     if line.unknown:
         found.append("nothing about " + ", ".join(f"`{word.value}`" for word in line.unknown))
     return found

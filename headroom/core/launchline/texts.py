@@ -35,6 +35,14 @@ TEXTS = {
         "Leave it out.",
         source="ComfyUI #14340; comfy/cli_args.py",
     ),
+    "unknown-flag-idle": Text(
+        "problem",
+        1,
+        "{word} is no flag of {comfyui}; the nearest is {near}",
+        _REFUSED + " {near} itself does nothing while dynamic VRAM is on.",
+        "Leave it out.",
+        source="ComfyUI PR#13922; comfy/cli_args.py",
+    ),
     "removed-flag": Text(
         "problem",
         2,
@@ -73,6 +81,15 @@ TEXTS = {
         "The two exclude each other, and the last one does not win: ComfyUI does not start at all.",
         "Leave out one of them, here {flag}.",
     ),
+    "refused-group-both": Text(
+        "problem",
+        4,
+        "{flag} beside {other} is refused",
+        "The two exclude each other, and the last one does not win. With dynamic VRAM {flag} does nothing; {other} "
+        "switches it off, and a model larger than the card then fails.",
+        "Leave out both.",
+        source="ComfyUI #14340, PR#13922; comfy/cli_args.py; run with the real parser",
+    ),
     "ambiguous-flag": Text(
         "problem",
         5,
@@ -88,6 +105,13 @@ TEXTS = {
         "problem", 6, "{flag} takes no value, and {word} was given", _REFUSED, "Leave the value out."
     ),
     "too-many": Text("problem", 6, "{flag} takes two values at most", _REFUSED, "Leave out all but two."),
+    "long-dash": Text(
+        "problem",
+        1,
+        "{word} begins with a long dash instead of two hyphens",
+        "Word processors, chats and web pages make one of two hyphens. " + _REFUSED,
+        "Write two hyphens: {near}.",
+    ),
     "extra-word": Text(
         "problem",
         7,

@@ -4,6 +4,16 @@
 """
 
 from .formats import FORMATS
+from .lookup import close_names, matching, short_name
 from .table import PRESETS, Preset, preset_component, preset_named
 
-__all__ = ["FORMATS", "PRESETS", "Preset", "preset_component", "preset_named"]
+__all__ = [
+    "FORMATS",
+    "PRESETS",
+    "Preset",
+    "close_names",
+    "matching",
+    "preset_component",
+    "preset_named",
+    "short_name",
+]

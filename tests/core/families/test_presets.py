@@ -36,9 +36,12 @@ SOURCES = {
     "qwen-image": ("QwenImage", "qwen-image"),
     "z-image": ("ZImage", "turbo-6b"),
     "chroma": ("Chroma", "chroma1"),
+    "sdxl-base": ("SDXL", "base-1.0"),
+    "sd-1.5": ("SD15", "1.5"),
     "umt5-xxl": ("text_encoders", "umt5-xxl"),
     "t5-xxl": ("text_encoders", "T5_XXL"),
     "clip-l": ("text_encoders", "CLIP_L"),
+    "clip-g": ("text_encoders", "CLIP_G"),
     "qwen2.5-vl-7b": ("text_encoders", "QWEN25_7B"),
     "qwen3-4b": ("text_encoders", "QWEN3_4B"),
     "gemma3-12b": ("text_encoders", "GEMMA_3_12B"),
@@ -46,6 +49,7 @@ SOURCES = {
     "wan-2.1-vae": ("vaes", "wan-2.1"),
     "wan-2.2-vae": ("vaes", "wan-2.2"),
     "kl-16-vae": ("vaes", "kl-plain"),
+    "kl-4-vae": ("vaes", "kl"),
 }
 
 
@@ -153,6 +157,12 @@ def test_a_preset_is_recognised_and_adds_up(preset: Any) -> None:
         ("example: Qwen-Image, fp8", 19483.95, 0.005),
         ("example: UMT5-XXL (Wan), fp8", 6419, 0.02),
         ("example: Wan 2.1 VAE, bf16", 242.03, 0.001),
+        # shared measurements of SDXL's parts: UNet 4897.05, CLIP-L and CLIP-G together 1560.80, VAE 159.56.
+        ("example: SDXL base, fp16", 4897.05, 0.001),
+        ("example: CLIP-G (SDXL), fp16", 1560.80 - 235.84, 0.001),
+        ("example: SDXL VAE, fp16", 159.56, 0.001),
+        # v1-5-pruned-emaonly holds 859.5 million parameters in its UNet.
+        ("example: SD 1.5, fp16", 859.5e6 * 2 / MIB, 0.001),
     ],
 )
 def test_a_preset_weighs_what_the_real_file_does(name: str, mib: float, within: float) -> None:

@@ -87,6 +87,7 @@ def case(brings: Snapshot, quiet: Snapshot) -> Case:
 
 TWO_MODELS = (WorkflowModel("diffusion", "WAN21_T2V", 10 * GB), WorkflowModel("diffusion", "Flux", 28 * GB))
 SMALL_VAE = WorkflowModel("vae", size_bytes=160 * MIB, peak_low_bytes=2 * GIB, peak_high_bytes=4 * GIB)
+VIDEO = WorkflowModel("diffusion", "WAN21_T2V", 10 * GIB, peak_low_bytes=3 * GIB, peak_high_bytes=4 * GIB)
 OLD_TORCH = {"torch": "2.7.1+cu126"}
 
 CASES: dict[str, Case] = {
@@ -152,6 +153,10 @@ CASES: dict[str, Case] = {
         snap("--highvram", models=(WAN,), devices=(replace(RTX_4080, total_bytes=15 * GB),)),
         snap("--highvram", models=(SDXL,)),
     ),
+    "resident-may-not-fit": case(
+        snap("--highvram", workflow_models=(replace(VIDEO, peak_high_bytes=6 * GIB),)),
+        snap("--highvram", workflow_models=(VIDEO,)),
+    ),
     "novram-needless": case(snap("--novram", models=(SDXL, KL_VAE)), snap("--novram", models=(WAN, KL_VAE))),
     "disabled-dynamic-too-large": case(
         snap("--disable-dynamic-vram", models=(WAN,)), snap("--disable-dynamic-vram", models=(SDXL,))
@@ -189,6 +194,7 @@ CASES: dict[str, Case] = {
         snap("--fp16-vae", models=(SDXL, KL_VAE)),
         snap("--fp16-vae", models=(SDXL, KL_VAE), last_run=LastRun(finite_fp16_decode=True)),
     ),
+    "fp16-vae-alone": case(snap("--fp16-vae"), snap("--fp16-vae", models=(WAN,))),
     "sage-nan": case(snap("--use-sage-attention", models=(QWEN,)), snap("--use-sage-attention", models=(SDXL,))),
     "fp16-intermediates-inf": case(snap("--fp16-intermediates"), snap()),
     # --- the machine ---
@@ -213,12 +219,14 @@ CASES: dict[str, Case] = {
         snap(total_bytes=32 * GIB, machine_bytes=int(62.8e9), reads_memory_limit=True, limit_source="cgroup v2"),
     ),
     "ram-switch": case(
+        snap("--disable-dynamic-vram", total_bytes=32 * GIB, workflow_models=TWO_MODELS),
         snap(total_bytes=32 * GIB, workflow_models=TWO_MODELS),
-        snap("--cache-none", total_bytes=32 * GIB, workflow_models=TWO_MODELS),
     ),
     "swap-filling": case(
-        snap(swap_used_bytes=7 * GIB, available_bytes=2 * GIB), snap(swap_used_bytes=7 * GIB, available_bytes=30 * GIB)
+        snap("--cache-classic", swap_used_bytes=7 * GIB, available_bytes=2 * GIB),
+        snap("--cache-classic", swap_used_bytes=7 * GIB, available_bytes=30 * GIB),
     ),
+    "cache-none-reruns": case(snap("--cache-none"), snap("--cache-none", dynamic_vram=False)),
     "pinned-high": case(snap(platform="windows", pinned_bytes=30 * GIB), snap(platform="linux", pinned_bytes=30 * GIB)),
     "wsl-pinned": case(snap(platform="wsl"), snap("--disable-pinned-memory", platform="wsl")),
     "no-swap": case(

@@ -122,9 +122,17 @@ def test_flag_03_highvram_with_a_model_larger_than_the_card() -> None:
 
 
 def test_flag_03_gpu_only_counts_the_text_encoder_too() -> None:
-    fits_alone = replace(WAN, size_bytes=9 * GIB)
+    """8 and 6.3 GiB on a card of 16, of which a run can have 14.7: beside both there is no room for sampling."""
+    fits_alone = replace(WAN, size_bytes=8 * GIB)
     assert "resident-too-large" not in ids(snap("--highvram", models=(fits_alone, T5)))
     assert "resident-too-large" in ids(snap("--gpu-only", models=(fits_alone, T5)))
+
+
+def test_flag_03_the_text_encoder_loads_beside_a_model_that_stays() -> None:
+    """unet_offload_device is the card with --highvram, so that making room frees nothing."""
+    advice = one(snap("--highvram", models=(replace(WAN, size_bytes=9 * GIB), T5)), "resident-too-large")
+    assert advice.params["stage"] == "text encoding"
+    assert advice.params["need_bytes"] == 9 * GIB + 6419 * MIB
 
 
 def test_flag_04_enable_wins_over_disable() -> None:
@@ -243,6 +251,17 @@ def test_flag_20_the_disabled_node() -> None:
     """PR#10783; wanBlockswap #7, #8."""
     assert ids(snap(workflow_nodes=frozenset({"wanBlockSwap", "KSampler"}))) == ["blockswap-node"]
     assert ids(snap(workflow_nodes=frozenset({"WanVideoBlockSwap"}))) == []
+
+
+def test_fp16_vae_with_sdxl_counts_without_a_vae_that_is_named() -> None:
+    """A size or a UNet alone: SDXL's own VAE goes with it, and the help of the flag warns (madebyollin's fp16-fix)."""
+    sdxl = (WorkflowModel("diffusion", "SDXL", 6 * GIB),)
+    assert ids(snap("--fp16-vae", workflow_models=sdxl)) == ["fp16-vae-overflow"]
+    assert ids(snap("--fp16-vae", workflow_models=(replace(sdxl[0], family="Flux"),))) == []
+    tiny = replace(KL_VAE, class_name="TAESD")
+    assert ids(snap("--fp16-vae", workflow_models=sdxl, models=(tiny,))) == []
+    assert ids(snap("--fp16-vae")) == ["fp16-vae-alone"]
+    assert ids(snap("--fp16-vae", last_run=LastRun(finite_fp16_decode=True))) == []
 
 
 def test_flag_21_a_node_that_swaps_beside_dynamic_vram() -> None:
@@ -373,24 +392,68 @@ def test_mem_48_dynamic_vram_is_read_from_the_running_comfyui() -> None:
 # --- RAM ---
 
 
+WAN_PAIR = (
+    WorkflowModel("diffusion", "WAN21_T2V", int(13.6 * GIB)),
+    WorkflowModel("diffusion", "WAN21_T2V", int(13.6 * GIB)),
+    WorkflowModel("text encoder", size_bytes=int(6.4 * GIB)),
+)
+
+
 def test_ram_01_two_fp8_models_and_a_text_encoder_in_32_gib() -> None:
-    """C#10771."""
-    models = (
-        WorkflowModel("diffusion", "WAN21_T2V", int(13.6 * GIB)),
-        WorkflowModel("diffusion", "WAN21_T2V", int(13.6 * GIB)),
-        WorkflowModel("text encoder", size_bytes=int(6.4 * GIB)),
-    )
-    assert one(snap(total_bytes=32 * GIB, workflow_models=models), "ram-switch").severity == "problem"
-    assert "ram-switch" not in ids(snap(total_bytes=64 * GIB, workflow_models=models))
+    """C#10771, of a ComfyUI without dynamic VRAM. 33.6 GiB, of which models can have 28 in 32 and 34 in 38."""
+    advice = one(snap("--disable-dynamic-vram", total_bytes=32 * GIB, workflow_models=WAN_PAIR), "ram-switch")
+    assert advice.severity == "problem"
+    assert advice.params["room_bytes"] == 28 * GIB, "what `plan` takes off for the system"
+    assert advice.change.remove == ("--disable-dynamic-vram",)
+    assert "--cache-none" not in advice.command
+    assert "ram-switch" in ids(snap("--disable-dynamic-vram", total_bytes=37 * GIB, workflow_models=WAN_PAIR))
+    assert "ram-switch" not in ids(snap("--disable-dynamic-vram", total_bytes=38 * GIB, workflow_models=WAN_PAIR))
+
+
+def test_with_dynamic_vram_mapped_files_ask_for_no_cache_flag() -> None:
+    """comfy/utils.py 0.30.0: safetensors are a mapping of the file; --cache-none would only load them again."""
+    assert ids(snap(total_bytes=32 * GIB, workflow_models=WAN_PAIR)) == []
+    advice = one(snap("--cache-none", total_bytes=32 * GIB, workflow_models=WAN_PAIR), "cache-none-reruns")
+    assert advice.command == "python main.py"
+    assert "cache-none-reruns" not in ids(snap("--cache-none", version="0.24.1")), "not read there"
+
+
+def test_high_ram_and_gguf_hold_copies_with_dynamic_vram_too() -> None:
+    """ComfyUI PR#14437: --high-ram commits all models to RAM for good."""
+    pinned = one(snap("--high-ram", total_bytes=32 * GIB, workflow_models=WAN_PAIR), "ram-switch")
+    assert pinned.change.remove == ("--high-ram",)
+    files = tuple(replace(model, gguf=True) for model in WAN_PAIR)
+    copies = one(snap(total_bytes=32 * GIB, workflow_models=files), "ram-switch")
+    assert (copies.command, copies.params["variant"]) == ("", "gguf")
+    # Only what cannot be dropped counts: 27.2 GiB of copies fit the 28, beside a text encoder that is mapped.
+    assert "ram-switch" not in ids(snap(total_bytes=32 * GIB, workflow_models=(*files[:2], WAN_PAIR[2])))
+    mixed = one(snap(total_bytes=31 * GIB, workflow_models=(*files[:2], WAN_PAIR[2])), "ram-switch")
+    assert mixed.params["need_bytes"] == 2 * int(13.6 * GIB)
 
 
 def test_ram_04_the_switch_from_10_to_28_gb_in_32() -> None:
-    """KJNodes #632: killed; --cache-none fixed it."""
+    """KJNodes #632: killed; --cache-none fixed it. On AMD no flag brings dynamic VRAM by default."""
     models = (WorkflowModel("diffusion", size_bytes=10 * GIB), WorkflowModel("diffusion", size_bytes=28 * GIB))
-    advice = one(snap("--cache-lru 2", total_bytes=32 * GIB, workflow_models=models), "ram-switch")
+    amd: dict[str, Any] = {
+        "devices": (RX_7900,),
+        "dynamic_vram": False,
+        "total_bytes": 32 * GIB,
+        "workflow_models": models,
+    }
+    advice = one(snap("--cache-lru 2", **amd), "ram-switch")
     assert advice.params["need_bytes"] == 38 * GIB
     assert advice.command == "python main.py --cache-none"
     assert advice.change.remove == ("--cache-lru",)
+    assert "every run loads all models and encodes the prompts again" in advice.fix, "ComfyUI #12992"
+    assert "ram-switch" not in ids(snap("--cache-none", **amd))
+
+
+def test_swap_is_not_filled_by_results_that_comfyui_lets_go_anyway() -> None:
+    """main.py 0.30.0: by default results and pins go while RAM is short, which --cache-none would turn off."""
+    full: dict[str, Any] = {"swap_used_bytes": 7 * GIB, "available_bytes": 2 * GIB}
+    assert one(snap(**full), "swap-filling").command == ""
+    assert one(snap("--cache-lru 4", **full), "swap-filling").command == "python main.py"
+    assert one(snap(version="0.18.2", **full), "swap-filling").command == "python main.py --cache-none"
 
 
 def test_ram_05_exit_code_137_is_named() -> None:

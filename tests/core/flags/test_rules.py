@@ -206,7 +206,7 @@ def test_a_reading_that_is_unknown_never_breaks_a_rule_nor_brings_another(rule: 
 
 
 #: Quiet in a running ComfyUI for as long as nothing reads the open workflow; ``headroom flags --models`` brings them.
-WAIT_FOR_THE_WORKFLOW = {"ram-switch", "fp8-upcast", "cpu-vae-slow"}
+WAIT_FOR_THE_WORKFLOW = {"ram-switch", "fp8-upcast", "cpu-vae-slow", "resident-may-not-fit"}
 
 
 def test_which_rules_wait_for_the_open_workflow() -> None:
@@ -226,5 +226,5 @@ FROM_FLAGS_ALONE = {
     *("novram-overruled", "dynamic-both", "dynamic-highvram", "async-both", "force-fp32-low-unet", "reserve-nan"),
     *("force-fp16-wide-unet", "force-fp16-beats-fp8", "cpu-vae-fp16", "highvram-no-smart-memory", "fast-disk-both"),
     *("fast-disk-high-ram", "headroom-refused", "reserve-negative", "fp16-intermediates-inf", "cpu-enable-dynamic"),
-    "fast-disk-rotating",
+    *("fast-disk-rotating", "fp16-vae-alone"),
 }

@@ -45,6 +45,7 @@ PAGE_LINE = (
     "A web page instead of a model (64 bytes). "
     "Open its link in a browser, sign in if it asks, and download the file itself."
 )
+ITSELF = "Download the model file itself."
 TEXT_END = "If it asks to sign in or to accept a licence, do that, then download the file again."
 
 FAULTS = {
@@ -93,6 +94,22 @@ FAULTS = {
         "no-checkpoint",
         "A zip archive without a torch checkpoint in it. Unpack it and use the model file inside.",
     ),
+    # A picture saved under the name of a model was "a header of 727,905,341,920,923,785 bytes".
+    "PNG": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "no-model", f"A PNG picture instead of a model (16 bytes). {ITSELF}"),
+    "JPEG": (b"\xff\xd8\xff\xe0\0\x10JFIF\0", "no-model", f"A JPEG picture instead of a model (11 bytes). {ITSELF}"),
+    "GIF": (b"GIF89a\1\0\1\0", "no-model", f"A GIF picture instead of a model (10 bytes). {ITSELF}"),
+    "WebP": (b"RIFF\x24\0\0\0WEBPVP8 ", "no-model", f"A WebP picture instead of a model (16 bytes). {ITSELF}"),
+    "WAV": (b"RIFF\x24\0\0\0WAVEfmt ", "no-model", f"A WAV sound instead of a model (16 bytes). {ITSELF}"),
+    "PDF": (b"%PDF-1.7\n%\xe2\xe3", "no-model", f"A PDF document instead of a model (12 bytes). {ITSELF}"),
+    "MP4": (b"\0\0\0\x20ftypisom", "no-model", f"An MP4 video instead of a model (12 bytes). {ITSELF}"),
+    "WebM": (
+        b"\x1aE\xdf\xa3\x9fB\x86\x81",
+        "no-model",
+        f"A Matroska or WebM video instead of a model (8 bytes). {ITSELF}",
+    ),
+    "HDF5": (b"\x89HDF\r\n\x1a\n\0\0", "no-model", f"An HDF5 file instead of a model (10 bytes). {ITSELF}"),
+    "NumPy": (b"\x93NUMPY\1\0v\0", "no-model", f"A NumPy array instead of a model (10 bytes). {ITSELF}"),
+    "SQLite": (b"SQLite format 3\0\x10\0", "no-model", f"An SQLite database instead of a model (18 bytes). {ITSELF}"),
     "GGML": (
         b"tjgg\3\0\0\0",
         "ggml",
@@ -107,6 +124,12 @@ def test_what_is_no_model_is_named_for_what_it_is(data: bytes, id_: str, line: s
     assert lines(model) == [(id_, line)]
     assert model.broken
     assert (dict(model.tensors), model.file_bytes) == ({}, len(data))
+
+
+@pytest.mark.parametrize("start", [b"\x1f\x8b\0\0", b"\xff\xd8\xff\0"], ids=["gzip", "JPEG"])
+def test_a_length_that_begins_like_another_format_is_a_length(start: bytes):
+    """A header of 35,615 bytes begins with the two bytes of gzip."""
+    assert kind(start + bytes(4) + b'{"a":') == "safetensors"
 
 
 def test_bytes_that_are_nothing_known_are_shown(tmp_path: Path):
