@@ -22,10 +22,13 @@ from torch.utils._pytree import tree_iter
 class LiveTensors(TorchDispatchMode):
     """Within it, ``peak_bytes`` is the most that tensors made within it had at once; ``at_peak`` says which."""
 
-    def __init__(self) -> None:
+    def __init__(self, picked: float = 1.0) -> None:
+        """``picked``: the share of rows that a mask picks on the meta device, where it has no values: an expert's."""
         super().__init__()
+        self._picked = picked
         self._live: dict[int, tuple[StorageWeakRef, int, str]] = {}
-        self._known: set[int] = set()
+        # A weak reference keeps the address of what has gone from being given to something new, which would not count.
+        self._known: dict[int, StorageWeakRef] = {}
         self.live_bytes = self.peak_bytes = 0
         self.at_peak: list[tuple[int, str]] = []
         self.peak_op = ""
@@ -34,10 +37,12 @@ class LiveTensors(TorchDispatchMode):
         for leaf in tree_iter((args, kwargs)):
             # What comes from outside, such as inputs and weights, is not of the run.
             if isinstance(leaf, torch.Tensor):
-                key = leaf.untyped_storage()._cdata
-                if key not in self._live:
-                    self._known.add(key)
+                storage = leaf.untyped_storage()
+                if storage._cdata not in self._live and storage._cdata not in self._known:
+                    self._known[storage._cdata] = StorageWeakRef(storage)
         result = self._leaving(func, args, kwargs or {})
+        if result is None:
+            result = self._masked(func, args)
         if result is None:
             result = func(*args, **(kwargs or {}))
         self._purge()
@@ -60,6 +65,17 @@ class LiveTensors(TorchDispatchMode):
             return args[0]
         return None
 
+    def _masked(self, func: Any, args: Any) -> Any:
+        """Rows read or written by a mask that has no values."""
+        if func not in (torch.ops.aten.index.Tensor, torch.ops.aten.index_put_.default) or not args[0].is_meta:
+            return None
+        (mask, *rest) = args[1]
+        if rest or mask is None or mask.dtype != torch.bool or mask.dim() != 1:
+            return None
+        if func is torch.ops.aten.index_put_.default:
+            return args[0]
+        return args[0].new_empty((int(mask.shape[0] * self._picked), *args[0].shape[1:]))
+
     def _add(self, tensor: Any, op: str) -> None:
         storage = tensor.untyped_storage()
         key = storage._cdata
@@ -74,9 +90,9 @@ class LiveTensors(TorchDispatchMode):
             self.live_bytes -= self._live.pop(key)[1]
 
 
-def peak_of(run: Callable[[], Any]) -> LiveTensors:
-    """Runs something without gradients and says what lived at its peak, results included."""
-    watch = LiveTensors()
+def peak_of(run: Callable[[], Any], picked: float = 1.0) -> LiveTensors:
+    """Runs something without gradients and says what lived at its peak, results included; ``picked`` as above."""
+    watch = LiveTensors(picked)
     with torch.no_grad(), watch:
         run()
     return watch

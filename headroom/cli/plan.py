@@ -6,7 +6,7 @@ import argparse
 import os
 import re
 
-from ..core.component import Component, component
+from ..core.component import Component
 from ..core.errors import HeadroomError
 from ..core.link import ASSUMED, PCIE_LANE, Link
 from ..core.needs import Models, Run
@@ -16,20 +16,20 @@ from ..core.plan_choices import variants_of
 from ..core.plan_json import plan_json, tiers_json
 from ..core.plan_stages import COMFYUI, LOADERS
 from ..core.plan_tiers import TIERS_GIB, make_tiers
-from ..core.presets import preset_component, preset_named
 from ..core.siblings import model_files, siblings
+from ..core.swap_table import CONVENTIONS, Convention, convention
 from ..core.units import GIB
 from . import sizes
+from .examples import Examples, component_named
 from .output import say, say_json
-from .plan_print import plan_lines, tier_lines
+from .plan_print import plan_lines
+from .plan_tiers_print import tier_lines
 
 _DESCRIPTION = """
 Says whether a run fits: weights from the files' headers, the work of sampling and decode as a range, the largest size
-that fits, and what to change. Exit status: 0 it fits, 1 it may not fit, RAM is short or a file has a fault,
-2 bad input.
+that fits, and what to change. Exit status: 0 it fits, 1 it may not fit, RAM is short, each step reads weights from
+disk, or a file has a fault (with --tiers: no card of the list is without), 2 bad input.
 """
-#: The nodes offer well-known models without a file under such names.
-CALLED_SHORT = "example: {name}"
 _MODEL_HELP = 'one, or two that take turns (Wan 2.2); a file, or an example: "Wan 2.2 14B text to video, fp8"'
 #: What a file given for a use must be, where its header says what it is.
 KINDS = {
@@ -67,6 +67,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     run_.add_argument("--loader", choices=LOADERS, default=COMFYUI, help="whose nodes load the model")
     run_.add_argument("--blocks", metavar="N", type=sizes.whole, help="blocks_to_swap, to see what a setting does")
     run_.add_argument("--prefetch", metavar="N", type=sizes.whole, default=0, help="prefetch_blocks of the Wan wrapper")
+    parser.add_argument("--examples", action=Examples)
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)
 
@@ -79,8 +80,8 @@ def run(args: argparse.Namespace) -> int:
         if args.json:
             say_json(tiers_json(tiers, ask))
         else:
-            say("\n".join(tier_lines(tiers, ask)))
-        nowhere = all(tier.take is None and tier.plan.outcome.verdict != "unknown" for tier in tiers)
+            say("\n".join(tier_lines(tiers, ask, args.steps)))
+        nowhere = all(tier.found for tier in tiers)
         return 1 if nowhere or any(one.broken for _, one in part_names(ask.models)) else 0
     plan = make_plan(ask)
     if args.json:
@@ -96,12 +97,7 @@ def _ask(args: argparse.Namespace) -> Ask:
     Raises:
         HeadroomError: a file cannot be used, or the arguments do not go together.
     """
-    if len(args.model) > 2:
-        raise HeadroomError(f"{len(args.model)} models were given; two that take turns are the most.")
-    if args.card is None and args.tiers is None:
-        raise HeadroomError("Say which card: --card 12GiB, or --tiers for several.")
-    if args.blocks is not None and args.loader == COMFYUI:
-        raise HeadroomError("--blocks is a setting of wrappers: say whose, with --loader wan-wrapper.")
+    _check(args)
     paths = [_found(name, args.models) for name in args.model]
     models = Models(
         diffusion=[_component(path, "MODEL") for path in paths],
@@ -109,6 +105,8 @@ def _ask(args: argparse.Namespace) -> Ask:
         vae=None if args.vae is None else _component(_found(args.vae, args.models), "--vae"),
         loras=[_component(_found(name, args.models), "--lora") for name in args.lora],
     )
+    if args.loader != COMFYUI:
+        _loads(convention(args.loader), models)
     card = Card(args.card or args.tiers[0], args.reserve, args.windows, not args.no_dynamic_vram, args.gpu)
     width, height = args.size
     run_ = Run(width, height, args.frames, args.batch, args.cfg, amd=card.amd)
@@ -127,6 +125,28 @@ def _ask(args: argparse.Namespace) -> Ask:
     )
 
 
+def _check(args: argparse.Namespace) -> None:
+    """Raises HeadroomError where arguments do not go together, so that none is left out in silence."""
+    if len(args.model) > 2:
+        raise HeadroomError(f"{len(args.model)} models were given; two that take turns are the most.")
+    if args.card is None and args.tiers is None:
+        raise HeadroomError("Say which card: --card 12GiB, or --tiers for several.")
+    if args.card is not None and args.tiers is not None:
+        raise HeadroomError("Say one of --card and --tiers: another card has a place in the list, --tiers 8,12,16.")
+    if args.prefetch and not any(row.prefetch and row.id == args.loader for row in CONVENTIONS):
+        raise HeadroomError("--prefetch is a setting of the Wan wrapper: say so, with --loader wan-wrapper.")
+    if args.blocks is not None and args.loader == COMFYUI:
+        raise HeadroomError("--blocks is a setting of wrappers: say whose, with --loader wan-wrapper.")
+
+
+def _loads(tool: Convention, models: Models) -> None:
+    """Raises HeadroomError where a tool cannot load a model of the run."""
+    for model in models.diffusion:
+        why = tool.refusal(model.identity)
+        if why:
+            raise HeadroomError(f"{model.name} cannot be planned with --loader {tool.id}. {why}")
+
+
 def _found(name: str, folder: str | None) -> str:
     """The path of a file: as it is given, or the one of that name in the models folder."""
     if folder is None or os.path.exists(name):
@@ -140,8 +160,7 @@ def _component(path: str, use: str) -> Component:
     Raises:
         HeadroomError: it cannot be read, holds no tensor, or is something else.
     """
-    example = preset_named(path) or preset_named(CALLED_SHORT.format(name=path))
-    found = component(path) if example is None else preset_component(example)
+    found = component_named(path)
     if not found.formats:
         fault = next((fault.text for fault in found.faults), "It holds no tensor.")
         raise HeadroomError(f"{found.name} cannot be planned with. {fault}")

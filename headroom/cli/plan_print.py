@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from ..core.largest import MOST_FRAMES, MOST_SIDE, Largest
-from ..core.offload import OffloadPlan
-from ..core.plan import Ask, Plan, Switch, part_names
-from ..core.plan_tiers import Tier, claim_about
+from ..core.plan import Ask, Plan, part_names
+from ..core.plan_assumptions import assumptions
+from ..core.plan_ram import RamPlan
+from ..core.plan_ram_words import OVERFLOWS, from_disk_words
+from ..core.plan_verdict import headline
 from ..core.plan_words import (
-    assumptions,
     card_words,
     choice_words,
+    copied,
+    decode_words,
     loader_words,
     run_words,
-    seconds,
     stage_verdict,
     swap_verdict,
     swap_words,
 )
-from ..core.planning_words import gibs, span
+from ..core.planning_words import gibs, seconds, span
 from ..core.units import gib
+from .plan_ram_print import ram_lines
 from .tables import paragraph, shortened, table
 
 NAME = 44
-VERDICTS = {
-    "resident": "fits: everything that runs stays on the card while it runs",
-    "streams": "fits: weights are streamed",
-    "may not fit": "may not fit: the high end of the estimate is more than the card has",
-    "does not fit": "does not fit: even the low end of the estimate is more than the card has",
-    "unknown": "n/a: the work of a stage is not known",
-}
 
 
 def plan_lines(plan: Plan, steps: int | None) -> Iterator[str]:
@@ -39,7 +35,7 @@ def plan_lines(plan: Plan, steps: int | None) -> Iterator[str]:
     name = ask.models.diffusion[0].identity.name
     yield f"{name}: {run_words(ask)}"
     yield f"Card: {card_words(ask)}" + ("" if ask.ram_bytes is None else f", RAM: {gibs(ask.ram_bytes)}")
-    yield f"Verdict: {VERDICTS[plan.outcome.verdict]}"
+    yield from paragraph(f"Verdict: {headline(plan)}", "", "  ")
     yield ""
     yield from model_lines(ask)
     yield ""
@@ -48,12 +44,12 @@ def plan_lines(plan: Plan, steps: int | None) -> Iterator[str]:
     yield ""
     yield from _swap(plan)
     yield ""
-    yield from _ram(plan)
+    yield from ram_lines(plan)
     yield ""
-    yield from _largest(plan.largest, ask)
+    yield from _largest(plan)
     yield from _choices(plan)
     yield ""
-    yield from _assumed(ask)
+    yield from assumed(ask, ram=plan.ram)
 
 
 def model_lines(ask: Ask) -> Iterator[str]:
@@ -77,10 +73,11 @@ def stage_lines(plan: Plan) -> Iterator[str]:
     """What each stage takes of the card, and whether it fits."""
     swaps = iter(plan.swaps)
     rows = [("Stages, GiB", "weights", "work", "reserved", "verdict")]
-    for role, one in plan.stages:
+    for place, (role, one) in enumerate(plan.stages):
         stage = one.stage
-        swap = next(swaps, None) if role == "diffusion" else None
-        verdict = stage_verdict(one, role == "diffusion") if swap is None else swap_verdict(swap)
+        steps, swap = role == "diffusion", next(swaps, None) if role == "diffusion" else None
+        timed = plan.timed(place)
+        verdict = stage_verdict(one, steps, timed) if swap is None else swap_verdict(swap, timed)
         rows.append(
             (
                 f"  {stage.name}",
@@ -95,16 +92,23 @@ def stage_lines(plan: Plan) -> Iterator[str]:
     for name, source in sources:
         yield from paragraph(f"{name}, work: {source}.", "  ", "    ")
     yield from paragraph("Reserved is what ComfyUI makes free for the work by its own formula.")
+    yield from paragraph(decode_words(plan))
 
 
 def _whole_sampling(plan: Plan, steps: int | None) -> Iterator[str]:
     """What all steps together copy."""
     found = plan.outcome
-    if steps is None or found.copied_bytes is None or found.copy_seconds is None or not found.copied_bytes[1]:
+    if steps is None or found.copied_bytes is None:
         return
     low, high = (size * steps for size in found.copied_bytes)
-    first, last = (time * steps for time in found.copy_seconds)
-    yield f"  All {steps} steps copy {span(low, high)} GiB, about {seconds(first, last)}."
+    if not high:
+        yield f"  All {steps} steps copy nothing: all weights of sampling stay on the card."
+    elif plan.copies_from_ram and found.copy_seconds is not None:
+        first, last = (time * steps for time in found.copy_seconds)
+        yield f"  All {steps} steps copy {copied(low, high)}, about {seconds(first, last)}."
+    else:
+        yield f"  All {steps} steps copy {copied(low, high)}."
+        yield from paragraph(from_disk_words(plan, steps) or OVERFLOWS)
 
 
 def _swap(plan: Plan) -> Iterator[str]:
@@ -116,7 +120,7 @@ def _swap(plan: Plan) -> Iterator[str]:
     for model, swap in zip(plan.ask.models.diffusion, plan.swaps, strict=True):
         if len(plan.swaps) > 1:
             yield f"  {shortened(model.name, 80)}"
-        for text in swap_words(swap):
+        for text in swap_words(swap, plan.copies_from_ram):
             yield from paragraph(text)
     if any(model.gguf for model in plan.ask.models.diffusion):
         yield from paragraph("GGUF: wrappers unpack blocks as they swap them, so these figures are less sure.")
@@ -124,60 +128,16 @@ def _swap(plan: Plan) -> Iterator[str]:
         yield from paragraph("No block swap lowers what the decode needs.")
 
 
-def _ram(plan: Plan) -> Iterator[str]:
-    yield "Between the stages"
-    if plan.offload is None:
-        yield "  n/a: say the machine's memory, --ram 32GiB"
-        return
-    rows = [("  model", "GiB", "runs on", "waits in")]
-    for one in plan.offload.placements:
-        if one.part.stage.weights_bytes:
-            waits = "the card" if one.park == "gpu" else one.park
-            rows.append((f"  {one.part.stage.name}", gib(one.part.stage.weights_bytes), one.run_on, waits))
-    yield from table(rows, right=(1,), indent="")
-    for one in plan.offload.placements:
-        if one.run_on != "gpu":
-            yield from paragraph(f"{one.part.stage.name} on the {one.run_on}: {one.reason}.")
-    yield f"  RAM: {gibs(plan.offload.ram_bytes)} of the {gibs(plan.offload.machine.ram_bytes)} that models can have"
-    if plan.swap_short_bytes:
-        yield from paragraph(
-            f"The swapped blocks are {gibs(plan.swap_short_bytes)} more than that: swap fewer, or take smaller files."
-        )
-    if plan.switch is not None:
-        yield from switch_lines(plan.switch)
-    yield from _advice(plan.offload)
-
-
-def switch_lines(switch: Switch) -> Iterator[str]:
-    """What RAM has to hold when one model follows the other."""
-    encoders = f" and {gibs(switch.encoders_bytes)} of text encoders" if switch.encoders_bytes else ""
-    verdict = (
-        "it fits"
-        if switch.fits
-        else "TOO MUCH. ComfyUI may be killed there; --cache-none lets go of the first model (ComfyUI-KJNodes #632)"
-    )
-    yield from paragraph(
-        f"Switch from the first model to the second: {gibs(switch.models_bytes)} of both models{encoders} at once, "
-        f"and models can have {gibs(switch.room_bytes)} of the RAM: {verdict}."
-    )
-
-
-def _advice(offload: OffloadPlan) -> Iterator[str]:
-    for text in offload.notices:
-        yield from paragraph(text)
-    if offload.flags:
-        yield from paragraph(f"Start ComfyUI with {' '.join(offload.flags)}.")
-
-
-def _largest(most: Largest, ask: Ask) -> Iterator[str]:
-    yield f"Largest that surely fits: {largest_words(most, ask)}"
+def _largest(plan: Plan) -> Iterator[str]:
+    settings = " with these settings" if plan.settings_are_at_fault else ""
+    yield from paragraph(f"Largest that surely fits{settings}: {largest_words(plan.largest, plan.ask)}", "", "  ")
 
 
 def largest_words(most: Largest, ask: Ask) -> str:
     """``1280x720 with 81 frames, or 832x480 with 121 frames``."""
     if most.size is None and most.frames is None:
         return "none, or not known"
-    frames = f" with {ask.run.frames} frames" if ask.run.frames > 1 else ""
+    frames = f" with {ask.frames} frames" if ask.frames > 1 else ""
     found = []
     if most.size is not None:
         found.append(f"{most.size[0]}x{most.size[1]}{_or_more(max(most.size) >= MOST_SIDE)}{frames}")
@@ -203,75 +163,7 @@ def _choices(plan: Plan) -> Iterator[str]:
         yield from paragraph(f"{number}. {choice_words(choice, plan)}", "  ", "     ")
 
 
-def _assumed(ask: Ask, one_card: bool = True) -> Iterator[str]:
+def assumed(ask: Ask, one_card: bool = True, ram: RamPlan | None = None) -> Iterator[str]:
+    """What was taken for granted."""
     yield "Taken for granted"
-    yield from paragraph(" ".join(assumptions(ask, one_card)))
-
-
-def tier_lines(tiers: Sequence[Tier], ask: Ask) -> Iterator[str]:
-    """Several cards side by side."""
-    yield f"{ask.models.diffusion[0].identity.name}: {run_words(ask)}"
-    yield ""
-    yield from model_lines(ask)
-    yield ""
-    rows: list[list[str]] = [["Card", *(card_words(tier.plan.ask) for tier in tiers)]]
-    rows.append(["  usable", *(gibs(tier.plan.ask.card.room_bytes) for tier in tiers)])
-    rows.append(["  verdict", *(_plain(tier.plan.outcome.verdict) for tier in tiers)])
-    rows.append(["  streams per step, GiB", *(_copied(tier) for tier in tiers)])
-    rows.append(["  which takes about", *(_time(tier) for tier in tiers)])
-    rows.append([f"  largest at {_frames(ask)}", *(_size(tier.plan.largest) for tier in tiers)])
-    if ask.run.frames > 1:
-        rows.append([f"  frames at {ask.run.width}x{ask.run.height}", *(_count(tier.plan.largest) for tier in tiers)])
-    rows.append(["  take", *(tier.take.format if tier.take else "none" for tier in tiers)])
-    rows.append(["  with it", *(_plain(tier.take_outcome.verdict) if tier.take_outcome else "" for tier in tiers)])
-    yield from table(rows)
-    yield from _tier_notes(tiers, ask)
-    switch = tiers[0].plan.switch
-    if switch is not None:
-        yield ""
-        yield from (line.removeprefix("  ") for line in switch_lines(switch))
-    yield ""
-    yield from _assumed(ask, one_card=False)
-
-
-def _tier_notes(tiers: Sequence[Tier], ask: Ask) -> Iterator[str]:
-    yield ""
-    yield from paragraph("take: of what is there, the largest that stays on the card, else what streams least.", "", "")
-    for one in ask.variants:
-        yield from paragraph(f"{one.format}: {' and '.join(one.names)}, {gibs(one.largest_bytes)}", "  ", "      ")
-    about = claim_about(ask)
-    if about and any(tier.claim for tier in tiers):
-        said = "; ".join(f"{card_words(tier.plan.ask)}: {tier.claim}" for tier in tiers if tier.claim)
-        yield from paragraph(f"A guide claims for {about}, without a measurement: {said}.", "", "")
-
-
-def _plain(verdict: str) -> str:
-    return "n/a" if verdict == "unknown" else verdict
-
-
-def _copied(tier: Tier) -> str:
-    found = tier.plan.outcome
-    if found.copied_bytes is None:
-        return "n/a"
-    return span(*found.copied_bytes) if found.copied_bytes[1] else "none"
-
-
-def _time(tier: Tier) -> str:
-    found = tier.plan.outcome
-    if found.copied_bytes is None or found.copy_seconds is None:
-        return "n/a"
-    return seconds(*found.copy_seconds) if found.copied_bytes[1] else ""
-
-
-def _frames(ask: Ask) -> str:
-    return f"{ask.run.frames} frames" if ask.run.frames > 1 else "1 picture"
-
-
-def _size(most: Largest) -> str:
-    if most.size is None:
-        return "none"
-    return f"{most.size[0]}x{most.size[1]}{'+' if max(most.size) >= MOST_SIDE else ''}"
-
-
-def _count(most: Largest) -> str:
-    return "none" if most.frames is None else str(most.frames)
+    yield from paragraph(" ".join(assumptions(ask, one_card, ram)))

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from .activation_host import itemsize, reserved_by_host
-from .activation_rows import ROWS, PeakRow, Phase
+from .activation_peak import PeakRow, Phase
+from .activation_rows import ROWS
 from .families.identity import Identity
 
 Attention = Literal["fused", "split"]

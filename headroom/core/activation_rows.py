@@ -7,105 +7,8 @@ A number is in widths of the model: a feed-forward of four widths that keeps its
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
-
-
-@dataclass(frozen=True)
-class Phase:
-    """Live values per token at one moment, in widths of the model."""
-
-    picture: float
-    """For a token of the latent, or of a reference."""
-    text: float = 0.0
-    """For a token of the text."""
-    feed_forward: float = 0.0
-    """For a token of the latent, in widths of the feed-forward, where that is read from the file."""
-
-
-def same(widths: float) -> Phase:
-    """Text and picture in one sequence."""
-    return Phase(widths, widths)
-
-
-@dataclass(frozen=True)
-class PeakRow:
-    """One or more families whose blocks are alike."""
-
-    families: tuple[str, ...]
-    patch: tuple[int, int, int] | str
-    """Latent elements per token in frames, height and width; or the fact of the file that has it."""
-    low: tuple[Phase, ...]
-    """The largest of them is the peak."""
-    high: tuple[Phase, ...]
-    what: str
-    """What lives then."""
-    text_tokens: int = 0
-    """The usual number; 0 where the text is only looked at by cross-attention."""
-    when: Mapping[str, Any] = field(default_factory=dict)
-    """Facts of the file that it holds for."""
-    head_width: int = 128
-    per_token: int = 1
-    """Latent elements of the level where the attention's scores are largest."""
-    waste: float = 1.2
-    """What the allocator's rounding and the kernels take beside live tensors, on top of ``high``."""
-
-    def fits(self, family: str, sizes: Mapping[str, Any]) -> bool:
-        """Whether a file is of it."""
-        return family in self.families and all(sizes.get(key) == value for key, value in self.when.items())
-
-
-FULL = (1, 1, 1)
-TWO = (1, 2, 2)
-#: Convolutions take workspaces that linear layers do not.
-CONV_WASTE = 1.5
-
-
-def _unet(families: tuple[str, ...], widths: float, what: str, head_width: int, per_token: int) -> PeakRow:
-    return PeakRow(
-        families,
-        FULL,
-        (Phase(widths),),
-        (Phase(widths),),
-        what,
-        head_width=head_width,
-        per_token=per_token,
-        waste=CONV_WASTE,
-    )
-
-
-UNETS = (
-    _unet(
-        ("SD15", "SD20", "SD21UnclipL", "SD21UnclipH", "SD15_instructpix2pix", "LotusD", "Stable_Zero123"),
-        26,
-        "gated feed-forward at full size (16 widths), the joined skip (3) and seven tensors of one width",
-        40,
-        1,
-    ),
-    _unet(
-        ("SVD_img2vid", "SV3D_u", "SV3D_p"),
-        27,
-        "gated feed-forward at full size (16 widths), the joined skip (3) and eight tensors of one width",
-        40,
-        1,
-    ),
-    _unet(
-        ("SDXL", "SDXL_instructpix2pix", "SSD1B", "Segmind_Vega", "SDXLRefiner"),
-        15.75,
-        "gated feed-forward at half size (8 of the widths of full size), the joined skip and the skips that wait",
-        32,
-        4,
-    ),
-    _unet(
-        ("KOALA_700M", "KOALA_1B"),
-        14.25,
-        "gated feed-forward at half size (8 of the widths of full size), the joined skip and the skips that wait",
-        32,
-        4,
-    ),
-    _unet(("SD_X4Upscaler",), 15.25, "gated feed-forward at half size, the joined skip and the skips that wait", 32, 4),
-)
+from .activation_peak import FULL, TWO, PeakRow, Phase, same
+from .activation_unets import CASCADE, UNETS
 
 _SINGLE = "single block: its wide linear (7 widths), queries and keys before and after their rotation, values, x"
 _GATED_SINGLE = "single block: its wide linear (9 widths), the gate's two halves (6), attention and x"
@@ -151,6 +54,7 @@ WAN = (
             "WAN22_S2V",
             "WAN22_WanDancer",
             "WAN21_SCAIL",
+            "WAN21_SCAIL2",
         ),
         TWO,
         _WAN_LOW,
@@ -196,6 +100,7 @@ HUNYUAN = (
 )
 
 _IMAGE_FEED_FORWARD = "feed-forward of the picture before and after its activation (8 widths), its input and x"
+_PIXELS = "the pixel layers after the blocks, 256 pixels of 16 values each for a token; or the fp32 copies of a norm"
 _GATED = "gated feed-forward: both halves, the activation and their product, its input and x"
 
 IMAGES = (
@@ -236,6 +141,28 @@ IMAGES = (
     PeakRow(("Lens",), FULL, (Phase(10.2, 1),), (Phase(12.6, 7),), _GATED, 256, head_width=64),
     PeakRow(("Ideogram4",), FULL, (same(14.6),), (same(15.1),), _GATED, 256, head_width=256),
     PeakRow(
+        ("HiDream",),
+        TWO,
+        # Low where the four experts share the tokens evenly, high where all tokens choose the same one.
+        (Phase(12.7, 92),),
+        (Phase(17.4, 108),),
+        "experts: each token twice, before and after (4 widths), the gated feed-forward of those that chose the same "
+        "one, and the texts of all 48 layers",
+        128,
+    ),
+    PeakRow(
+        ("HiDreamO1",),
+        (1, 32, 32),
+        (Phase(14.7, 12),),
+        # Of the text, in the first step, keys and values of all layers.
+        (Phase(16.2, 32),),
+        _GATED,
+        128,
+    ),
+    PeakRow(("PixelDiTT2I",), (1, 16, 16), (Phase(30.3, 0.8),), (Phase(41.5, 1.2),), _PIXELS, 300, head_width=64),
+    # And the small picture, for every second block or for every one.
+    PeakRow(("PiD",), (1, 16, 16), (Phase(37.2, 0.8),), (Phase(48.5, 1.2),), _PIXELS, 300, head_width=64),
+    PeakRow(
         ("Krea2",),
         TWO,
         (same(8.9),),
@@ -275,6 +202,29 @@ VIDEOS = (
         _IMAGE_FEED_FORWARD + " and two more",
     ),
     PeakRow(
+        ("CosmosT2V", "CosmosI2V"),
+        TWO,
+        (Phase(12),),
+        (Phase(12.3, 0.2),),
+        "rotation of the keys in fp32 (6 widths), queries, keys and values, their sums and x",
+    ),
+    PeakRow(
+        ("SeedVR2",),
+        TWO,
+        # The text stands in every window: more of it where they are small.
+        (Phase(21.6),),
+        (Phase(23.8),),
+        "queries, keys and values as they are, by window and once more by window with the text (16 widths), and x",
+    ),
+    PeakRow(
+        ("MiniMaxH3",),
+        TWO,
+        (Phase(11.9, 11.3),),
+        (Phase(12.2, 12.5),),
+        "gated feed-forward: both halves in one (5.3 widths), their product, its input and x",
+        256,
+    ),
+    PeakRow(
         ("CogVideoX_T2V", "CogVideoX_I2V", "CogVideoX_Inpaint"),
         "patch_size_t",
         (Phase(19, 15),),
@@ -285,4 +235,4 @@ VIDEOS = (
     ),
 )
 
-ROWS: tuple[PeakRow, ...] = (*UNETS, *FLUX, *WAN, *HUNYUAN, *IMAGES, *VIDEOS)
+ROWS: tuple[PeakRow, ...] = (*UNETS, *CASCADE, *FLUX, *WAN, *HUNYUAN, *IMAGES, *VIDEOS)

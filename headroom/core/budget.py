@@ -11,6 +11,7 @@ from typing import Literal
 
 from .link import ASSUMED, Link
 from .readings import Device
+from .static_load import StaticLoad
 
 Role = Literal["diffusion", "text encoder", "vae"]
 Verdict = Literal["resident", "streams", "may not fit", "does not fit", "unknown"]
@@ -86,6 +87,8 @@ class Stage:
     source: str = ""
     """Where the range comes from."""
     note: str = ""
+    static: StaticLoad | None = None
+    """How its weights are loaded without dynamic VRAM; None where they are streamed by page, to the work's measure."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,19 @@ class StageBudget:
         if stage.low_bytes is None or stage.high_bytes is None:
             return None
         return stage.weights_bytes + stage.low_bytes, stage.weights_bytes + stage.high_bytes
+
+    @property
+    def left_for_work_bytes(self) -> int | None:
+        """What weights that were loaded once leave for the work; None with dynamic VRAM, where they give way to it."""
+        load = self.stage.static
+        return None if load is None else load.left_bytes(self.stage.weights_bytes, self.room_bytes)
+
+    @property
+    def crowded(self) -> bool:
+        """It may not fit, and would with fewer weights on the card."""
+        load, high = self.stage.static, self.stage.high_bytes
+        short = self.verdict in ("may not fit", "does not fit")
+        return short and load is not None and high is not None and load.staging_bytes + high <= self.room_bytes
 
     @property
     def left_bytes(self) -> int | None:
@@ -144,6 +160,8 @@ def budget(
     if low is None or high is None:
         fixed = stage.weights_bytes if not streams else stage.least_weights_bytes
         return StageBudget(stage, room_bytes, "does not fit" if fixed > room_bytes else "unknown", None, link)
+    if stage.static is not None and streams and keeps:
+        return _loaded_once(stage, stage.static, (low, high), room_bytes, link)
     least = stage.least_weights_bytes if streams else stage.weights_bytes
     most = max(0, stage.weights_bytes - least)
     streamed = tuple(
@@ -156,6 +174,19 @@ def budget(
     else:
         verdict = "streams" if streamed[1] else "resident"
     return StageBudget(stage, room_bytes, verdict, (streamed[0], streamed[1]), link)
+
+
+def _loaded_once(stage: Stage, load: StaticLoad, work: tuple[int, int], room_bytes: int, link: Link) -> StageBudget:
+    """Without dynamic VRAM: what streams is settled before the work begins, and gives way to none of it."""
+    streamed = stage.weights_bytes - load.loaded_bytes(stage.weights_bytes, room_bytes)
+    left = load.left_bytes(stage.weights_bytes, room_bytes)
+    if work[0] > left:
+        verdict: Verdict = "does not fit"
+    elif work[1] > left:
+        verdict = "may not fit"
+    else:
+        verdict = "streams" if streamed else "resident"
+    return StageBudget(stage, room_bytes, verdict, (streamed, streamed), link)
 
 
 def worst(budgets: Sequence[StageBudget]) -> Verdict:

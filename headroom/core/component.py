@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -33,6 +34,10 @@ class Component:
     """Of the main model: the least that has to be on the card at once while weights are streamed."""
     gguf: bool = False
     faults: Sequence[Fault] = ()
+    repeated_tensor_bytes: int = 0
+    """The largest size that three of those tensors have: layers under way at once where weights are fetched ahead."""
+    mapped: bool = False
+    """A .safetensors file, which ComfyUI maps where dynamic VRAM is on: see ``ram_room``."""
 
     @property
     def broken(self) -> bool:
@@ -87,6 +92,7 @@ def component_of(model: ModelFile) -> Component:
     """The component that a header describes."""
     identity = identify(model.tensors, model.metadata, model.notes)
     packed = quantisation(model)
+    sizes = _sizes(model, identity)
     return Component(
         name=model.name,
         identity=identity,
@@ -94,14 +100,16 @@ def component_of(model: ModelFile) -> Component:
         file_bytes=model.file_bytes,
         formats=packed.formats,
         parameters=packed.parameters,
-        largest_tensor_bytes=_largest(model, identity),
+        largest_tensor_bytes=max(sizes, default=0),
+        repeated_tensor_bytes=max((size for size, count in Counter(sizes).items() if count >= 3), default=0),
         gguf=model.format == "gguf",
         faults=tuple(model.faults),
+        mapped=model.format == "safetensors",
     )
 
 
-def _largest(model: ModelFile, identity: Identity) -> int:
-    """Of the main model's tensors; of all where a checkpoint's main model has no beginning of its own."""
+def _sizes(model: ModelFile, identity: Identity) -> Sequence[int]:
+    """Bytes of the main model's tensors; of all where a checkpoint's main model has no beginning of its own."""
     sizes: Mapping[str, int] = {name: tensor.size_bytes for name, tensor in model.tensors.items()}
     main = [size for name, size in sizes.items() if name.startswith(identity.prefix)]
-    return max(main or sizes.values(), default=0)
+    return main or list(sizes.values())

@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from .activation import Attention, Step, activation_need, goes_together
+from .activation_host import itemsize
 from .budget import Stage
 from .component import Component
 from .families.identity import Identity, Latent
-from .offload import Part, Role
+from .offload import Part, Role, parts_of
+from .sampled import latent_frames, sampled
+from .static_load import StaticLoad, StaticLoader
 from .units import GIB
 from .vae_formulas import Vae, vae_for_model, vae_of
 from .vae_need import decode_need, largest_tile
@@ -41,6 +44,8 @@ class Run:
     amd: bool = False
     joined_on_device: bool = False
     """The decode collects its frames on the card, as WanVideoWrapper's does (its PR#2042)."""
+    static: StaticLoader | None = None
+    """How ComfyUI loads models where dynamic VRAM is off; None where it is on, or a wrapper loads them."""
 
     def __post_init__(self) -> None:
         if min(self.width, self.height, self.frames, self.batch) < 1:
@@ -67,8 +72,7 @@ def latent_shape(latent: Latent, run: Run) -> tuple[int, ...]:
     """The latent of a run: (batch, channels, [frames,] height, width), or (batch, channels, length) for sound."""
     height, width = (math.ceil(side / latent.spatial) for side in (run.height, run.width))
     if latent.dims == 3:
-        frames = math.ceil((run.frames - 1) / latent.temporal) + 1
-        return run.batch, latent.channels, frames, height, width
+        return run.batch, latent.channels, latent_frames(latent, run.frames), height, width
     if latent.dims == 2:
         return run.batch, latent.channels, height, width
     return run.batch, latent.channels, width
@@ -85,20 +89,30 @@ def compute_dtype(identity: Identity, stored: str) -> str:
 
 
 def step_of(model: Component, run: Run) -> Step | None:
-    """One sampling step of a run; None for a model whose latent is not known."""
-    if model.identity.latent is None:
+    """One sampling step of a run, with the sound of a model that makes both; None where its latent is not known."""
+    latent = model.identity.latent
+    if latent is None:
         return None
     dtype = run.dtype or compute_dtype(model.identity, model.format)
-    return Step(latent_shape(model.identity.latent, run), dtype, run.attention, run.cfg, run.together)
+    shape, *streams = sampled(latent, latent_shape(latent, run), run.frames)
+    return Step(shape, dtype, run.attention, run.cfg, run.together, streams=tuple(streams))
 
 
-def with_work(stage: Stage, identity: Identity, step: Step | None) -> Stage:
-    """A sampling stage with what a step needs; as it was where that is not known."""
+def with_work(stage: Stage, model: Component, step: Step | None, loader: StaticLoader | None = None) -> Stage:
+    """A sampling stage with what a step needs, which stays unknown where that is not known.
+
+    Args:
+        stage: its weights.
+        model: the diffusion model.
+        step: of the sampling.
+        loader: where dynamic VRAM is off.
+    """
     if step is None:
-        return stage
-    need = activation_need(identity, step)
+        return replace(stage, static=static_load(loader, model))
+    need = activation_need(model.identity, step)
     return replace(
         stage,
+        static=static_load(loader, model, need.reserved_least_bytes, step.dtype),
         low_bytes=need.low_bytes,
         high_bytes=need.high_bytes,
         reserved_bytes=need.reserved_by_host_bytes,
@@ -107,17 +121,37 @@ def with_work(stage: Stage, identity: Identity, step: Step | None) -> Stage:
     )
 
 
-def settled(model: Component, run: Run, room_bytes: int) -> Run:
+def settled(model: Component, run: Run, room_bytes: int, lora_bytes: int = 0) -> Run:
     """The run with what the host does about its two prompts on a card: one pass where its own number leaves room.
 
     Weights that dynamic VRAM can push out count as free (get_free_memory in comfy/model_patcher.py 0.30.0); without it
-    the host has less and more often takes two passes.
+    the host has what the loaded ones leave, and where it streams that is too little for both.
     """
     step = step_of(model, replace(run, together=True))
     if run.together is not None or run.cfg == 1 or step is None:
         return run
-    reserved = activation_need(model.identity, step).reserved_by_host_bytes
-    return run if reserved is None else replace(run, together=goes_together(reserved, room_bytes))
+    need = activation_need(model.identity, step)
+    load = static_load(run.static, model, need.reserved_least_bytes, step.dtype)
+    taken = 0 if load is None else load.loaded_bytes(model.weights_bytes + lora_bytes, room_bytes)
+    reserved = need.reserved_by_host_bytes
+    return run if reserved is None else replace(run, together=goes_together(reserved, room_bytes - taken))
+
+
+def static_load(
+    loader: StaticLoader | None, model: Component, reserved_bytes: int | None = None, dtype: str = HALF
+) -> StaticLoad | None:
+    """How a model is loaded where dynamic VRAM is off; None where it is on.
+
+    Args:
+        loader: of the card.
+        model: the file.
+        reserved_bytes: the host's number for the work of one prompt.
+        dtype: what it computes in: a layer in fp8 is staged with its copy in that.
+    """
+    if loader is None:
+        return None
+    widens = itemsize(dtype) if model.format.startswith("fp8") else 0
+    return loader.load(reserved_bytes, model.repeated_tensor_bytes, widens)
 
 
 def sampling_stage(model: Component, run: Run, lora_bytes: int = 0, name: str = "Sampling") -> Stage:
@@ -131,10 +165,10 @@ def sampling_stage(model: Component, run: Run, lora_bytes: int = 0, name: str = 
         least_weights_bytes=model.largest_tensor_bytes,
         source="unknown: the model is not recognised",
     )
-    return with_work(stage, model.identity, step_of(model, run))
+    return with_work(stage, model, step_of(model, run), run.static)
 
 
-def encoder_stage(model: Component) -> Stage:
+def encoder_stage(model: Component, run: Run) -> Stage:
     """Text encoding; of a checkpoint with the text encoder in it."""
     low, high = ENCODER_WORK
     return Stage(
@@ -145,6 +179,8 @@ def encoder_stage(model: Component) -> Stage:
         high,
         least_weights_bytes=model.largest_tensor_bytes,
         source=ENCODER_SOURCE,
+        # Most encoders tell the host no number (CLIP.load_model in comfy/sd.py 0.30.0).
+        static=static_load(run.static, model),
     )
 
 
@@ -201,21 +237,22 @@ def stages(models: Models, run: Run, room_bytes: int | None = None) -> list[tupl
         room_bytes: what the card has: with it the decode is in tiles where the whole frame does not fit, and both
             prompts go through the model together only where the host would do that.
     """
-    found: list[tuple[Role, Stage]] = [("text encoder", encoder_stage(one)) for one in models.encoders]
+    found: list[tuple[Role, Stage]] = [("text encoder", encoder_stage(one, run)) for one in models.encoders]
     for model in models.diffusion:
         inside = model.part_bytes("text encoder")
         if inside and not models.encoders:
-            low, high = ENCODER_WORK
-            found.append(("text encoder", Stage("Text encoding", model.name, inside, low, high, source=ENCODER_SOURCE)))
+            # Its tensors are in the same file; the largest of the diffusion model is not one of them.
+            found.append(("text encoder", replace(encoder_stage(model, run), least_weights_bytes=0)))
     names = ["Sampling"] if len(models.diffusion) == 1 else ["Sampling, first model", "Sampling, second model"]
     for model, name in zip(models.diffusion, names, strict=False):
-        one_run = run if room_bytes is None else settled(model, run, room_bytes)
+        one_run = run if room_bytes is None else settled(model, run, room_bytes, models.lora_bytes)
         found.append(("diffusion", sampling_stage(model, one_run, models.lora_bytes, name)))
     latent = models.diffusion[0].identity.latent if models.diffusion else None
     found.append(("vae", decode_stage(*vae_of_run(models), latent, run, room_bytes)))
     return found
 
 
-def parts(models: Models, run: Run, room_bytes: int | None = None) -> list[Part]:
-    """The stages as what an offload plan places; ``room_bytes`` as for ``stages``."""
-    return [Part(role, stage) for role, stage in stages(models, run, room_bytes)]
+def parts(models: Models, run: Run, room_bytes: int | None = None, maps: bool = False) -> list[Part]:
+    """The stages as what an offload plan places; ``room_bytes`` as for ``stages``, ``maps`` as for ``parts_of``."""
+    files = [*models.diffusion, *models.encoders, *([] if models.vae is None else [models.vae])]
+    return parts_of(stages(models, run, room_bytes), files, maps)

@@ -1,86 +1,26 @@
 """Where each model of a run should run and where it should wait, so that neither the card nor the RAM overflows.
 
 The card: models stay on it together while every stage still fits beside them. RAM: all that waits there counts in
-full, since the model that leaves is still there while the next one comes (ComfyUI-KJNodes #632: 10 GB waiting and
-28 GB loading ended ComfyUI at 32 GB). What RAM cannot hold is read from its file again.
+full, since the model that leaves is still there while the next one comes (ComfyUI #10771). What RAM cannot hold has its
+file: mapped weights are read from it again, others have to be let go of first; ``ram_room`` says which is which.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from .budget import Role, Stage, budget
-from .units import gib, with_unit
+from .component import Component
+from .offload_notices import flags, notices
+from .offload_types import OFFLOAD_DEVICE as OFFLOAD_DEVICE
+from .offload_types import Machine, Park, Part, Placement
+from .offload_types import OtherGpu as OtherGpu
 
-Park = Literal["gpu", "other gpu", "RAM, pinned", "RAM", "disk"]
-MAIN_DEVICE, OFFLOAD_DEVICE = "main_device", "offload_device"
-"""The two words of the Wan wrapper's ``load_device``."""
-CACHE_NONE = "--cache-none"
 #: Who is kept on the card first: what is small and needed at every run.
 KEEP_ORDER: tuple[Role, ...] = ("vae", "diffusion", "text encoder")
 #: Who gets RAM first: what is slowest to read again.
 PARK_ORDER: tuple[Role, ...] = ("diffusion", "text encoder", "vae")
-_OVERFULL = "{waiting} would wait in {room} of RAM, so {names} is read from its file each time."
-_SWAP = "Swap could take the {short} that are missing, and is slower than the file itself."
-_TILES = "Neither block swap nor offloading lowers what the VAE needs: decode in tiles, as VAE Decode (Safe) does."
-
-
-@dataclass(frozen=True)
-class OtherGpu:
-    """A second card and what ComfyUI can have of it."""
-
-    index: int
-    room_bytes: int
-
-
-@dataclass(frozen=True)
-class Machine:
-    """The room of a machine, in bytes."""
-
-    gpu_room_bytes: int
-    """What ComfyUI can have of the card that it runs on."""
-    ram_bytes: int
-    """What models can have of the RAM: what is available, and what this process's models hold already."""
-    pin_bytes: int = 0
-    """The most that the host pins; 0 where it pins nothing."""
-    swap_bytes: int = 0
-    others: Sequence[OtherGpu] = ()
-
-
-@dataclass(frozen=True)
-class Part:
-    """One model of the run."""
-
-    role: Role
-    stage: Stage
-    """Its weights and its work."""
-
-
-@dataclass(frozen=True)
-class Placement:
-    """Where one model goes."""
-
-    part: Part
-    run_on: str
-    """``gpu``, ``gpu 1``, ``cpu``."""
-    park: Park
-    """Where its weights are while another stage runs."""
-    streamed_bytes: int
-    """Weights that do not fit beside its work, at the high end."""
-    reason: str
-
-    @property
-    def load_device(self) -> str:
-        """The Wan wrapper's ``load_device``: straight to the card only what is then there in full."""
-        fits = self.run_on.startswith("gpu") and not self.streamed_bytes
-        return MAIN_DEVICE if fits else OFFLOAD_DEVICE
-
-    @property
-    def force_offload(self) -> bool:
-        """The Wan wrapper's ``force_offload``: whether it has to leave the card after its stage."""
-        return self.park not in ("gpu", "other gpu")
 
 
 @dataclass(frozen=True)
@@ -102,6 +42,15 @@ class OffloadPlan:
         """RAM that the plan takes, pinned or not."""
         return self.parked_bytes("RAM", "RAM, pinned")
 
+    @property
+    def short(self) -> bool:
+        """Whether RAM cannot hold what has to be there: something waits on disk and is no mapped file."""
+        return any(one.park == "disk" and not one.part.mapped for one in self.placements)
+
+    def timed(self, one: Placement) -> bool:
+        """Whether RAM holds all that is copied of a model, so that the link sets the time."""
+        return one.disk_bytes is None and (one.part.mapped or one.part.stage.weights_bytes <= self.machine.ram_bytes)
+
     def __post_init__(self) -> None:
         if self.ram_bytes > max(0, self.machine.ram_bytes):
             raise ValueError(f"{self.ram_bytes} bytes were sent to {self.machine.ram_bytes} bytes of RAM")
@@ -120,7 +69,18 @@ def plan_offload(parts: Sequence[Part], machine: Machine) -> OffloadPlan:
             placements.append(_on_other(part, elsewhere[id(part)]))
         else:
             placements.append(_on_main(part, parked.get(id(part), "gpu"), machine))
-    return OffloadPlan(tuple(placements), machine, tuple(_notices(placements, machine)), _flags(placements))
+    return OffloadPlan(tuple(placements), machine, tuple(notices(placements, machine)), flags(placements, machine))
+
+
+def parts_of(stages: Sequence[tuple[Role, Stage]], files: Collection[Component], maps: bool) -> list[Part]:
+    """The stages as what a plan places.
+
+    Args:
+        files: of the run, by whose names the stages' weights are known.
+        maps: the loader is ComfyUI's own and dynamic VRAM is on, so that .safetensors files are mapped.
+    """
+    mapped = {file.name for file in files if file.mapped} if maps else set()
+    return [Part(role, stage, stage.part in mapped) for role, stage in stages]
 
 
 def _work(stage: Stage) -> int:
@@ -162,7 +122,8 @@ def _parked(parts: Sequence[Part], machine: Machine) -> dict[int, Park]:
     """Where the parts wait that do not stay on the card."""
     used = pinned = 0
     found: dict[int, Park] = {}
-    for part in sorted(parts, key=lambda one: (PARK_ORDER.index(one.role), one.stage.weights_bytes)):
+    # What cannot be dropped comes first: a mapped file takes the RAM that is left.
+    for part in sorted(parts, key=lambda one: (one.mapped, PARK_ORDER.index(one.role), one.stage.weights_bytes)):
         size = part.stage.weights_bytes
         if used + size > machine.ram_bytes:
             found[id(part)] = "disk"
@@ -195,27 +156,15 @@ def _on_main(part: Part, park: Park, machine: Machine) -> Placement:
         reason = "every other stage fits beside it"
     else:
         reason = "another stage needs its place"
-    return Placement(part, "gpu", park, streamed, reason)
+    return Placement(part, "gpu", park, streamed, reason, _read_in_a_step(part, found.streamed_bytes, machine))
 
 
-def _notices(placements: Sequence[Placement], machine: Machine) -> list[str]:
-    found = []
-    on_disk = [one.part.stage.part for one in placements if one.park == "disk"]
-    room = max(0, machine.ram_bytes)
-    if on_disk:
-        waiting = sum(one.part.stage.weights_bytes for one in placements if one.force_offload)
-        found.append(_OVERFULL.format(waiting=_gib(waiting), room=_gib(room), names=", ".join(on_disk)))
-        if machine.swap_bytes >= waiting - room:
-            found.append(_SWAP.format(short=_gib(waiting - room)))
-    vaes = (one.part.stage for one in placements if one.part.role == "vae")
-    if any(budget(stage, machine.gpu_room_bytes).verdict in ("may not fit", "does not fit") for stage in vaes):
-        found.append(_TILES)
-    return found
+def _read_in_a_step(part: Part, streamed: tuple[int, int] | None, machine: Machine) -> tuple[int, int] | None:
+    """What a step of a mapped model reads from disk; None where RAM holds all that is streamed.
 
-
-def _gib(size_bytes: int) -> str:
-    return with_unit(gib(size_bytes), "GiB")
-
-
-def _flags(placements: Sequence[Placement]) -> tuple[str, ...]:
-    return (CACHE_NONE,) if any(one.park == "disk" for one in placements) else ()
+    While a model samples it can have all the RAM that models have: idle ones are dropped for it.
+    """
+    if part.role != "diffusion" or not part.mapped or streamed is None:
+        return None
+    room, passes = max(0, machine.ram_bytes), part.stage.passes
+    return None if streamed[1] <= room else (max(0, streamed[0] - room) * passes, streamed[1] * passes)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from .launchline.stated import Machine
 from .room import offered_bytes, stated_room
+from .static_load import StaticLoader, static_loader
 from .units import GIB
 
 
@@ -51,6 +52,11 @@ class Card:
     def streams_by_page(self) -> bool:
         """Whether ComfyUI runs with dynamic VRAM: on by itself for NVIDIA (comfy/cli_args.py 0.30.0)."""
         return self.dynamic and self._kind == "cuda"
+
+    @property
+    def static(self) -> StaticLoader | None:
+        """How ComfyUI loads weights on it without dynamic VRAM; None with it."""
+        return None if self.streams_by_page else static_loader(self._kind)
 
     @property
     def _kind(self) -> str:

@@ -9,7 +9,8 @@ from .budget import ORDER
 from .component import Component
 from .largest import FITS, Largest
 from .needs import Models, Run
-from .plan_stages import Outcome, Setup, judge, setup_stages
+from .plan_settings import Setting, tried
+from .plan_stages import Outcome, Setup, judge
 
 #: A change that leaves more than this share of the copies is not worth a word.
 WORTH = 0.7
@@ -42,13 +43,15 @@ class Choice:
     """One change, and what the run is with it."""
 
     id: str
-    """``tiles``, ``batch``, ``quantisation``, ``cfg``, ``frames``, ``size``."""
+    """``blocks``, ``prefetch``, ``reserve``, ``settings``, ``batch``, ``quantisation``, ``cfg``, ``frames``, ``size``;
+    for the RAM ``dynamic``, ``small_files``, ``cache-none``, ``ram``."""
     run: Run
     files: tuple[str, ...]
     """Of a quantisation: the files to load instead."""
     format: str
     after: Outcome
     note: str = ""
+    """Of a setting, or of the RAM: what to do."""
 
 
 def variants_of(models: Sequence[Component], others: Sequence[Sequence[Component]]) -> tuple[Variant, ...]:
@@ -65,17 +68,30 @@ def variants_of(models: Sequence[Component], others: Sequence[Sequence[Component
     return tuple(sorted(found, key=lambda variant: -variant.largest_bytes))
 
 
-def choose(models: Models, run: Run, setup: Setup, variants: Sequence[Variant], most: Largest) -> tuple[Choice, ...]:
+def choose(
+    models: Models,
+    run: Run,
+    setup: Setup,
+    variants: Sequence[Variant],
+    most: Largest,
+    settings: Sequence[Setting] = (),
+) -> tuple[Choice, ...]:
     """The changes that help, in the order of what they cost: nothing, time, quality, the picture itself."""
     now = judge(models, run, setup)
-    tiled = next((stage.note for role, stage in setup_stages(models, run, setup) if role == "vae" and stage.note), "")
-    found = (Choice("tiles", run, (), "", now, tiled),) if tiled else ()
-    return found if now.verdict == "resident" else (*found, *_that_help(models, run, setup, variants, most, now))
+    if now.verdict == "resident":
+        return ()
+    free = tuple(
+        Choice(one.id, run, (), "", after, words)
+        for one, after, words in tried(models, run, setup, settings)
+        if better(after, now)
+    )
+    found = (*free, *_that_help(models, run, setup, variants, now))
+    if now.verdict in FITS or any(one.after.verdict in FITS for one in free):
+        return found
+    return (*found, *_smaller_runs(models, run, setup, most))
 
 
-def _that_help(
-    models: Models, run: Run, setup: Setup, variants: Sequence[Variant], most: Largest, now: Outcome
-) -> Iterator[Choice]:
+def _that_help(models: Models, run: Run, setup: Setup, variants: Sequence[Variant], now: Outcome) -> Iterator[Choice]:
     if run.batch > 1:
         single = replace(run, batch=1)
         after = judge(models, single, setup)
@@ -89,8 +105,10 @@ def _that_help(
         after = judge(models, alone, setup)
         if better(after, now):
             yield Choice("cfg", alone, (), "", after)
-    if now.verdict in FITS:
-        return
+
+
+def _smaller_runs(models: Models, run: Run, setup: Setup, most: Largest) -> Iterator[Choice]:
+    """Fewer frames or pixels, where nothing that is free makes the run fit."""
     if most.frames is not None and most.frames < run.frames:
         shorter = replace(run, frames=most.frames)
         yield Choice("frames", shorter, (), "", judge(models, shorter, setup))

@@ -7,26 +7,28 @@ from typing import Any
 from .budget import StageBudget
 from .component import Component
 from .largest import Largest
-from .offload import OffloadPlan, Placement
-from .plan import Ask, Plan, Switch, part_names
+from .plan import Ask, Plan, part_names
+from .plan_assumptions import assumptions
 from .plan_choices import Choice, Variant
+from .plan_ram import RamPlan
+from .plan_ram_json import offload_json, ram_json, switch_json
 from .plan_stages import Outcome
-from .plan_tiers import Tier
-from .plan_words import assumptions
+from .plan_tiers import Tier, ram_told
 from .swap import SwapPlan
 
 
 def plan_json(plan: Plan) -> dict[str, Any]:
     """The whole plan."""
     return {
-        **ask_json(plan.ask),
+        **ask_json(plan.ask, ram=plan.ram),
         "verdict": plan.outcome.verdict,
+        "ram": None if plan.ram is None else ram_json(plan.ram),
         "finding": plan.found,
-        "stages": [stage_json(role, one) for role, one in plan.stages],
-        "swap": [swap_json(one) for one in plan.swaps],
-        "swap_short_bytes": plan.swap_short_bytes,
-        "offload": None if plan.offload is None else offload_json(plan.offload),
-        "switch": None if plan.switch is None else switch_json(plan.switch),
+        "stages": [stage_json(role, one, plan.timed(place)) for place, (role, one) in enumerate(plan.stages)],
+        "swap": [swap_json(one, plan.copies_from_ram) for one in plan.swaps],
+        "swap_short_bytes": 0 if plan.ram is None else plan.ram.swap_short_bytes,
+        "offload": None if plan.ram is None else offload_json(plan.ram.offload),
+        "switch": None if plan.ram is None or plan.ram.switch is None else switch_json(plan.ram.switch, plan.ask),
         "largest": largest_json(plan.largest),
         "choices": [choice_json(one) for one in plan.choices],
     }
@@ -34,14 +36,16 @@ def plan_json(plan: Plan) -> dict[str, Any]:
 
 def tiers_json(tiers: tuple[Tier, ...], ask: Ask) -> dict[str, Any]:
     """Several sizes of card side by side."""
-    return {**ask_json(ask, one_card=False), "tiers": [tier_json(one) for one in tiers]}
+    return {**ask_json(ask, one_card=False, ram=ram_told(tiers)), "tiers": [tier_json(one) for one in tiers]}
 
 
 def tier_json(tier: Tier) -> dict[str, Any]:
     """One size of card."""
     return {
         "card": card_json(tier.plan.ask),
-        **outcome_json(tier.plan.outcome),
+        **outcome_json(tier.plan.outcome, tier.plan.copies_from_ram),
+        "ram": None if tier.plan.ram is None else ram_json(tier.plan.ram),
+        "finding": tier.found,
         "largest": largest_json(tier.plan.largest),
         "take": None if tier.take is None else variant_json(tier.take),
         "take_outcome": None if tier.take_outcome is None else outcome_json(tier.take_outcome),
@@ -50,7 +54,7 @@ def tier_json(tier: Tier) -> dict[str, Any]:
     }
 
 
-def ask_json(ask: Ask, one_card: bool = True) -> dict[str, Any]:
+def ask_json(ask: Ask, one_card: bool = True, ram: RamPlan | None = None) -> dict[str, Any]:
     """What was asked for, and what was taken for granted."""
     run = ask.run
     return {
@@ -61,7 +65,7 @@ def ask_json(ask: Ask, one_card: bool = True) -> dict[str, Any]:
         "link": {"generation": ask.link.generation, "width": ask.link.width, "assumed": ask.link.assumed},
         "models": [{"use": use, **component_json(one)} for use, one in part_names(ask.models)],
         "variants": [variant_json(one) for one in ask.variants],
-        "assumptions": [text.replace("\u00a0", " ") for text in assumptions(ask, one_card)],
+        "assumptions": [text.replace("\u00a0", " ") for text in assumptions(ask, one_card, ram)],
     }
 
 
@@ -101,8 +105,8 @@ def variant_json(one: Variant) -> dict[str, Any]:
     }
 
 
-def stage_json(role: str, one: StageBudget) -> dict[str, Any]:
-    """One stage."""
+def stage_json(role: str, one: StageBudget, timed: bool = True) -> dict[str, Any]:
+    """One stage; no seconds where RAM cannot hold what is copied: see ``ram``."""
     stage = one.stage
     return {
         "name": stage.name,
@@ -116,20 +120,20 @@ def stage_json(role: str, one: StageBudget) -> dict[str, Any]:
         "verdict": one.verdict,
         **_pair("streamed", "bytes", one.streamed_bytes),
         **_pair("copied", "bytes", one.copied_bytes),
-        **_pair("copy", "seconds", one.copy_seconds),
+        **_pair("copy", "seconds", one.copy_seconds if timed else None),
         "source": stage.source,
         "note": stage.note,
     }
 
 
-def outcome_json(found: Outcome) -> dict[str, Any]:
-    """A run in short."""
-    copied, time = _pair("copied", "bytes", found.copied_bytes), _pair("copy", "seconds", found.copy_seconds)
-    return {"verdict": found.verdict, **copied, **time}
+def outcome_json(found: Outcome, timed: bool = True) -> dict[str, Any]:
+    """A run in short; ``timed`` as for ``stage_json``."""
+    time = _pair("copy", "seconds", found.copy_seconds if timed else None)
+    return {"verdict": found.verdict, **_pair("copied", "bytes", found.copied_bytes), **time}
 
 
-def swap_json(plan: SwapPlan) -> dict[str, Any]:
-    """One model's block swap."""
+def swap_json(plan: SwapPlan, timed: bool = True) -> dict[str, Any]:
+    """One model's block swap; ``timed`` as for ``stage_json``."""
     return {
         "blocks": plan.blocks,
         "blocks_to_swap": plan.blocks_to_swap,
@@ -141,48 +145,9 @@ def swap_json(plan: SwapPlan) -> dict[str, Any]:
         "low_bytes": plan.low_bytes,
         "high_bytes": plan.high_bytes,
         "copied_bytes": plan.copied_bytes,
-        "copy_seconds": plan.copy_seconds,
+        "copy_seconds": plan.copy_seconds if timed else None,
         "verdict": plan.verdict,
         "notices": list(plan.notices),
-    }
-
-
-def offload_json(plan: OffloadPlan) -> dict[str, Any]:
-    """Where everything runs and waits."""
-    return {
-        "ram_room_bytes": plan.machine.ram_bytes,
-        "pin_bytes": plan.machine.pin_bytes,
-        "ram_bytes": plan.ram_bytes,
-        "placements": [placement_json(one) for one in plan.placements],
-        "notices": [text.replace("\u00a0", " ") for text in plan.notices],
-        "flags": list(plan.flags),
-    }
-
-
-def placement_json(one: Placement) -> dict[str, Any]:
-    """Where one model runs and waits."""
-    return {
-        "role": one.part.role,
-        "file": one.part.stage.part or None,
-        "weights_bytes": one.part.stage.weights_bytes,
-        "run_on": one.run_on,
-        "park": one.park,
-        "load_device": one.load_device,
-        "force_offload": one.force_offload,
-        "reason": one.reason,
-    }
-
-
-def switch_json(switch: Switch) -> dict[str, Any]:
-    """The switch between two models."""
-    return {
-        "first": switch.first,
-        "second": switch.second,
-        "models_bytes": switch.models_bytes,
-        "encoders_bytes": switch.encoders_bytes,
-        "need_bytes": switch.need_bytes,
-        "room_bytes": switch.room_bytes,
-        "fits": switch.fits,
     }
 
 

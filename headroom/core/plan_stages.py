@@ -10,6 +10,7 @@ from .component import Component
 from .link import ASSUMED, Link
 from .needs import Models, Run, sampling_stage, stages
 from .offload import Role
+from .static_load import StaticLoader
 from .swap import SwapAsk, SwapPlan, Work, plan_swap, swap_exactly
 from .swap_table import CONVENTIONS, Convention
 
@@ -28,6 +29,8 @@ class Setup:
     prefetch: int = 0
     blocks: int | None = None
     """Blocks to swap, where they are asked for; None for the fewest that fit."""
+    static: StaticLoader | None = None
+    """How ComfyUI's own loader does it where dynamic VRAM is off."""
 
     @property
     def convention(self) -> Convention | None:
@@ -42,8 +45,8 @@ def run_with(run: Run, setup: Setup) -> Run:
     its frames on the card.
     """
     if setup.convention is None:
-        return run
-    return replace(run, together=False, joined_on_device=setup.convention.id.startswith("wan"))
+        return replace(run, static=setup.static)
+    return replace(run, together=False, static=None, joined_on_device=setup.convention.id.startswith("wan"))
 
 
 def setup_stages(models: Models, run: Run, setup: Setup) -> list[tuple[Role, Stage]]:
@@ -53,13 +56,19 @@ def setup_stages(models: Models, run: Run, setup: Setup) -> list[tuple[Role, Sta
     if setup.convention is None:
         return found
     swapped = iter(swap_asks(models, run, setup))
-    return [(role, _swapping(stage, next(swapped)) if role == "diffusion" else stage) for role, stage in found]
+    return [
+        (role, _swapping(stage, next(swapped), setup.blocks) if role == "diffusion" else stage) for role, stage in found
+    ]
 
 
-def _swapping(stage: Stage, ask: SwapAsk) -> Stage:
-    """A sampling stage whose weights leave by blocks: what is on the card when all that can leave has left."""
-    all_gone = swap_exactly(ask, len(ask.block_bytes), len(ask.vace_bytes))
-    return replace(stage, least_weights_bytes=min(stage.weights_bytes, all_gone.weights_bytes))
+def _swapping(stage: Stage, ask: SwapAsk, blocks: int | None) -> Stage:
+    """A sampling stage whose weights leave by blocks: what is on the card when those have left that may.
+
+    These are all that can, or the number that was asked for: a larger run would swap no more than that.
+    """
+    most = (len(ask.block_bytes), len(ask.vace_bytes)) if blocks is None else (blocks,)
+    gone = swap_exactly(ask, *most)
+    return replace(stage, least_weights_bytes=min(stage.weights_bytes, gone.weights_bytes))
 
 
 def setup_budgets(models: Models, run: Run, setup: Setup) -> tuple[tuple[Role, StageBudget], ...]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from .largest import Largest
 from .plan import Ask, Plan, make_plan
 from .plan_choices import Variant, best_variant
+from .plan_ram import RamPlan
 from .plan_stages import Outcome
 from .units import GIB
 
@@ -39,6 +40,12 @@ class Tier:
     """What a guide claims for this size; empty where none does."""
 
     @property
+    def found(self) -> bool:
+        """Whether this card is no answer: nothing that is there fits it, or the RAM beside it is short."""
+        nothing = self.take is None and self.plan.outcome.verdict != "unknown"
+        return nothing or self.plan.ram_found
+
+    @property
     def card_bytes(self) -> int:
         """The card, as stated."""
         return self.plan.ask.card.stated_bytes
@@ -60,6 +67,11 @@ def _tier(ask: Ask) -> Tier:
     claims = CLAIMS.get(ask.models.diffusion[0].identity.architecture, ("", {}))[1]
     claim = claims.get(ask.card.stated_bytes // GIB, "") if ask.card.nominal else ""
     return Tier(plan, best[0] if best else None, best[1] if best else None, most, claim)
+
+
+def ram_told(tiers: Sequence[Tier]) -> RamPlan | None:
+    """The RAM of the card of which most is to be said: one whose copies do not come from RAM, else the first."""
+    return next((tier.plan for tier in tiers if not tier.plan.copies_from_ram), tiers[0].plan).ram
 
 
 def claim_about(ask: Ask) -> str:

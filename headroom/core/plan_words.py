@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+import math
+
 from .budget import StageBudget
-from .families.identity import Latent
-from .needs import compute_dtype, latent_shape
+from .offload_notices import CACHE_NONE_COST
 from .plan import Ask, Plan
 from .plan_choices import Choice
-from .plan_stages import COMFYUI, Outcome
-from .planning_words import EN_DASH, gibs, span
-from .room import BESIDE_MODELS_BYTES
+from .plan_stages import Outcome
+from .planning_words import gibs, seconds, span
+from .static_load import LEAST_FREE_BYTES
 from .swap import SwapPlan
-from .units import GIB, duration, gib, number, with_unit
+from .units import GIB, gib, number, with_unit
 
 CHOICES = {
-    "tiles": "Decode {note}: VAE Decode (Safe) does so by itself, and so does ComfyUI after it ran out of memory",
+    "blocks": "{note}",
+    "prefetch": "{note}",
+    "reserve": "{note}",
+    "settings": "{note}",
     "batch": "Batch 1 in place of {batch}, and run it {batch} times",
     "quantisation": "Take {files} ({format}), which {are} there",
     "cfg": "cfg 1, where the model is distilled or a speed LoRA is loaded",
     "frames": "{frames} frames",
     "size": "{width}x{height}",
+    "small_files": "Take {files} ({format}), which {are} there, for the RAM",
+    "dynamic": "{note}",
+    "cache-none": f"{{note}}. {CACHE_NONE_COST.rstrip('.')}",
+    "ram": "{note}",
 }
+OWN_DECODE_WINDOWS = (
+    "ComfyUI's VAE Decode tiles only after an out-of-memory error, which does not come on Windows: the driver moves "
+    "memory to RAM and the decode crawls"
+)
+#: What is changed for the RAM leaves the card as it is.
+FOR_RAM = ("dynamic", "cache-none", "ram")
 
 AFTER = {
     "streams": "it streams",
@@ -29,15 +43,11 @@ AFTER = {
     "does not fit": "it still does not fit",
 }
 
-
-def seconds(low: float, high: float) -> str:
-    """``0.2-0.3 s``: a rate that is assumed makes no milliseconds."""
-    if high >= 120:
-        return f"{duration(low)} to {duration(high)}" if low >= 120 else f"up to {duration(high)}"
-    if high < 0.05:
-        return f"under {with_unit('0.1', 's')}"
-    first, last = number(low), number(high)
-    return with_unit(first if first == last else f"{first}{EN_DASH}{last}", "s")
+#: Without dynamic VRAM weights are loaded before the work begins, and do not give way to it.
+CROWDED = (
+    "ComfyUI loads so many weights that {left} are left for the work: start it with --reserve-vram {reserve}, and it "
+    "loads fewer and streams the rest."
+)
 
 
 def copied(low: int, high: int) -> str:
@@ -53,25 +63,31 @@ def card_words(ask: Ask) -> str:
 def run_words(ask: Ask) -> str:
     """``832x480, 81 frames, batch 1, cfg 6``."""
     run = ask.run
-    frames = f", {run.frames} frames" if run.frames > 1 else ""
+    frames = f", {ask.frames} frames" if ask.frames > 1 else ""
     return f"{run.width}x{run.height}{frames}, batch {run.batch}, cfg {run.cfg:g}"
 
 
-def stage_verdict(one: StageBudget, per_step: bool) -> str:
-    """``streams 5.2-6.0 a step, 0.2-0.3 s``, for a table of GiB; what a step copies where it has more than one pass."""
+def stage_verdict(one: StageBudget, per_step: bool, timed: bool = True) -> str:
+    """``streams 5.2-6.0 a step, 0.2-0.3 s``, for a table of GiB; what a step copies where it has more than one pass.
+
+    Args:
+        per_step: it is a stage of steps.
+        timed: the copies come from RAM, so that the link sets their time.
+    """
     if one.verdict != "streams" or one.copied_bytes is None:
         return "n/a" if one.verdict == "unknown" else one.verdict
     low, high = one.copied_bytes
     text = f"streams {span(low, high) if low else f'up to {gib(high)}'}" + (" a step" if per_step else " once")
-    return f"{text}, {seconds(*one.copy_seconds)}" if one.copy_seconds else text
+    return f"{text}, {seconds(*one.copy_seconds)}" if one.copy_seconds and timed else text
 
 
-def swap_verdict(plan: SwapPlan) -> str:
-    """``swaps 12 of 40 blocks, 7.5 a step, 0.3 s``, for a table of GiB."""
+def swap_verdict(plan: SwapPlan, timed: bool = True) -> str:
+    """``swaps 12 of 40 blocks, 7.5 a step, 0.3 s``, for a table of GiB; ``timed`` as for ``stage_verdict``."""
     if plan.verdict != "swap":
         return "n/a" if plan.verdict == "unknown" else plan.verdict
     text = f"swaps {plan.blocks_swapped} of {plan.blocks} blocks, {gib(plan.copied_bytes)} a step"
-    return text if plan.copy_seconds is None else f"{text}, {seconds(plan.copy_seconds, plan.copy_seconds)}"
+    time = plan.copy_seconds if timed else None
+    return text if time is None else f"{text}, {seconds(time, time)}"
 
 
 def outcome_words(found: Outcome) -> str:
@@ -86,7 +102,7 @@ def outcome_words(found: Outcome) -> str:
 def choice_words(choice: Choice, plan: Plan) -> str:
     """One change and what comes of it."""
     text = CHOICES[choice.id].format(
-        note=choice.note,
+        note=f"{choice.note[:1].upper()}{choice.note[1:]}" if choice.id == "reserve" else choice.note,
         batch=plan.ask.run.batch,
         files=" and ".join(choice.files),
         are="is" if len(choice.files) == 1 else "are",
@@ -95,11 +111,29 @@ def choice_words(choice: Choice, plan: Plan) -> str:
         width=choice.run.width,
         height=choice.run.height,
     )
-    return f"{text}." if choice.id == "tiles" else f"{text}: {outcome_words(choice.after)}."
+    return f"{text}." if choice.id in FOR_RAM else f"{text}: {outcome_words(choice.after)}."
 
 
-def swap_words(plan: SwapPlan) -> list[str]:
-    """What to set in a wrapper, and what it costs."""
+def decode_words(plan: Plan) -> str:
+    """How a decode that is counted in tiles comes to be in tiles; empty where it is whole.
+
+    The host's own retry, which ``VAE.decode`` makes after an out-of-memory error (comfy/sd.py 0.30.0): 256 px for
+    video, 64 latent pixels, three times over with other shapes, for pictures.
+    """
+    note = next((one.stage.note for role, one in plan.stages if role == "vae" and one.stage.note), "")
+    latent = plan.ask.models.diffusion[0].identity.latent
+    if not note or latent is None:
+        return ""
+    if plan.ask.card.windows:
+        own = OWN_DECODE_WINDOWS
+    else:
+        retry = f"{64 * latent.spatial} px tiles, three times over" if latent.dims == 2 else "256 px tiles"
+        own = f"ComfyUI's VAE Decode tries the whole first, and where that runs out of memory again in {retry}"
+    return f"The decode is counted {note}. VAE Decode (Safe) does so by itself, VAE Decode (Tiled) as told. {own}."
+
+
+def swap_words(plan: SwapPlan, timed: bool = True) -> list[str]:
+    """What to set in a wrapper, and what it costs; ``timed`` as for ``stage_verdict``."""
     convention = plan.ask.convention
     lines = [f"{convention.name}: blocks_to_swap {plan.blocks_to_swap} of {plan.blocks}"]
     if plan.ask.vace_bytes:
@@ -111,7 +145,7 @@ def swap_words(plan: SwapPlan) -> list[str]:
         f"{gibs(plan.weights_bytes)} of weights on the card, {gibs(plan.swapped_bytes)} in RAM; "
         f"a step copies {gibs(plan.copied_bytes)}"
         + (", both ways" if convention.copies_back and plan.copied_bytes else "")
-        + (f", about {seconds(plan.copy_seconds, plan.copy_seconds)}" if plan.copy_seconds else "")
+        + (f", about {seconds(plan.copy_seconds, plan.copy_seconds)}" if plan.copy_seconds and timed else "")
         + "."
     )
     return [*lines, *plan.notices]
@@ -122,68 +156,24 @@ def loader_words(plan: Plan) -> list[str]:
     card = plan.ask.card
     if plan.outcome.verdict == "resident":
         return ["Set nothing: all weights of each stage stay on the card."]
+    if plan.outcome.verdict == "unknown":
+        return ["n/a: the work of a stage is not known. ComfyUI's own loaders have no setting for it."]
+    if plan.settings_are_at_fault:
+        return ["Set nothing: what was stated leaves too little of the card; see what to change."]
+    sampling = [one for role, one in plan.stages if role == "diffusion"]
     if plan.outcome.verdict in ("may not fit", "does not fit"):
+        crowded = next((one for one in sampling if one.crowded), None)
+        if crowded is not None:
+            # The work has what is reserved, and LEAST_FREE_BYTES.
+            most = max(0, (crowded.stage.high_bytes or 0) - LEAST_FREE_BYTES)
+            reserve = max(math.ceil(most / GIB), int((card.reserve_bytes or 0) / GIB) + 1)
+            return [CROWDED.format(left=gibs(crowded.left_for_work_bytes), reserve=reserve)]
         return ["Set nothing: what does not fit is the work of a stage, and no swap of weights lowers that."]
     if card.streams_by_page:
         return [
             "Leave it to dynamic VRAM: set nothing. It keeps what fits on the card and streams the rest by itself; a "
             "swap node beside it only takes room from it."
         ]
-    reserved = max((one.stage.reserved_bytes or 0 for role, one in plan.stages if role == "diffusion"), default=0)
-    kept = f" It keeps up to {gibs(reserved)} free for the work, by its own formula." if reserved else ""
+    left = max((one.left_for_work_bytes or 0 for one in sampling if one.verdict == "streams"), default=0)
+    kept = f" It keeps {gibs(left)} free for the work, by its own formula for one prompt." if left else ""
     return [f"Set nothing: ComfyUI loads a part of the weights and streams the rest.{kept}"]
-
-
-def assumptions(ask: Ask, one_card: bool = True) -> list[str]:
-    """What was taken for granted, a sentence each.
-
-    Args:
-        one_card: False for a table of several, whose figures stand there.
-    """
-    model = ask.models.diffusion[0]
-    found = [
-        _card(ask)
-        if one_card
-        else "Usable is what programs can have of a card (as in ComfyUI #13598) without "
-        "ComfyUI's context and what it keeps free.",
-        "No other program holds memory of the card.",
-    ]
-    if ask.card.gpu is None:
-        found.append("An NVIDIA card; say --gpu for another.")
-    if ask.loader == COMFYUI and ask.card.streams_by_page:
-        found.append("Dynamic VRAM is on, ComfyUI's default for NVIDIA.")
-    computes = ask.run.dtype or compute_dtype(model.identity, model.format)
-    found.append(f"Sampling computes in {computes}, the VAE in {ask.run.vae_dtype}.")
-    found.append(f"Copies go over {ask.link.words}, from pinned memory; time that the work hides is not taken off.")
-    if ask.ram_bytes is not None:
-        found.append(f"System and other programs take {gibs(BESIDE_MODELS_BYTES)} of the RAM.")
-    if any("fp8" in each.format for each in ask.models.diffusion):
-        found.append("fp8 weights stay fp8; a loader that widens them takes two to four times as much.")
-    if any(each.gguf for each in ask.models.diffusion):
-        found.append("GGUF weights stay packed until they are used; less sure than the other figures.")
-    latent = model.identity.latent
-    if latent is not None and latent.dims == 2 and ask.run.frames > 1:
-        found.append("The model makes single pictures: frames are not counted.")
-    rounded = _rounded(ask, latent)
-    return [*found, rounded] if rounded else found
-
-
-def _card(ask: Ask) -> str:
-    """What of the card a run gets."""
-    card = ask.card
-    if card.nominal:
-        offered = f"Programs can have {gibs(card.offered_bytes)} of {card_words(ask)} (as in ComfyUI #13598)"
-    else:
-        offered = f"All {card_words(ask)} of the card can be had"
-    kept = f"ComfyUI's context and what it keeps free take {gibs(card.kept_bytes)}"
-    return f"{offered}; {kept}, which leaves {gibs(card.room_bytes)}."
-
-
-def _rounded(ask: Ask, latent: Latent | None) -> str:
-    """The frames that a model makes of a number that its latent does not have."""
-    if latent is None or latent.dims != 3 or latent.temporal <= 1 or ask.run.frames == 1:
-        return ""
-    frames = int((latent_shape(latent, ask.run)[2] - 1) * latent.temporal) + 1
-    return (
-        "" if frames == ask.run.frames else f"{ask.run.frames} frames are counted as {frames}, the next its latent has."
-    )

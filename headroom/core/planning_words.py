@@ -5,7 +5,7 @@ from __future__ import annotations
 from .budget import StageBudget, Verdict
 from .report import Level
 from .room import NO_CARD, Room
-from .units import duration, gib, with_unit
+from .units import duration, gib, number, with_unit
 
 LEVELS: dict[Verdict, Level] = {
     "resident": "ok",
@@ -45,6 +45,16 @@ def seconds_span(found: tuple[float, float] | None) -> str:
         return NA
     first, last = (duration(seconds) for seconds in found)
     return first if first == last else f"{first} to {last}"
+
+
+def seconds(low: float, high: float) -> str:
+    """``0.2-0.3 s``: a rate that is assumed makes no milliseconds."""
+    if high >= 120:
+        return f"{duration(low)} to {duration(high)}" if low >= 1 else f"up to {duration(high)}"
+    if high < 0.05:
+        return f"under {with_unit('0.1', 's')}"
+    first, last = number(low), number(high)
+    return with_unit(first if first == last else f"{first}{EN_DASH}{last}", "s")
 
 
 def stage_words(one: StageBudget) -> str:

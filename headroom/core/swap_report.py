@@ -9,7 +9,7 @@ from typing import Any
 from .budget import Stage, StageBudget
 from .budget_report import stage_facts
 from .component import Component
-from .planning_words import LEVELS, SOURCE, gibs, no_room_title, seconds_span, span, stage_words
+from .planning_words import LEVELS, NA, SOURCE, gibs, no_room_title, seconds_span, span, stage_words
 from .report import Block, Report, Row, Table, Text
 from .room import Room
 from .swap import SwapPlan
@@ -25,6 +25,8 @@ TITLES_WITHOUT_SWAP = {
     "may not fit": "It may not fit, and swapping frees nothing",
     "does not fit": "It does not fit, and swapping frees nothing",
 }
+REFUSED = "This loader does not load this model"
+REFUSED_WHY = "Choose the one that loads it; ComfyUI's own has no setting for blocks and needs none."
 HIDDEN = "Up to {swap} blocks can be swapped without a slower step: the copies hide behind the work."
 STATIC_WHY = (
     "ComfyUI's own loader loads as many weights as fit and streams the rest; it has no setting for blocks. The numbers "
@@ -46,6 +48,8 @@ class SwapResult:
     sampling: Stage
     knee: int | None = None
     notes: Sequence[str] = ()
+    refused: str = ""
+    """Why the tool cannot load the model; there is no plan then."""
 
     @property
     def leave_it(self) -> bool:
@@ -65,6 +69,8 @@ class SwapResult:
 def swap_report(result: SwapResult, made_at: float) -> Report:
     """The whole report."""
     facts = _facts(result)
+    if result.refused:
+        return Report("info", REFUSED, NA, [Text(result.refused), Text(REFUSED_WHY)], facts, made_at)
     if result.plan is None:
         title = no_room_title(result.room)
         return Report("info", title, "", [Text(result.room.why_not), *_notes(result)], facts, made_at)
@@ -165,5 +171,6 @@ def _facts(result: SwapResult) -> dict[str, Any]:
         "copied_bytes_per_step": None if plan is None else plan.copied_bytes,
         "copy_seconds_per_step": None if plan is None else plan.copy_seconds,
         "knee_resident_blocks": result.knee,
+        "refused": result.refused or None,
         "decode": None if result.decode is None else stage_facts(result.decode),
     }

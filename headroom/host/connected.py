@@ -12,6 +12,7 @@ from ..core.budget import Stage
 from ..core.component import Component, component_of
 from ..core.errors import HeadroomError, VaeWithoutWeights
 from ..core.needs import ENCODER_SOURCE, ENCODER_WORK, with_work
+from ..core.static_load import StaticLoader
 from ..core.tensorinfo import ModelFile, TensorInfo
 from ..core.vae_formulas import vae_of
 from ..core.vae_need import decode_need
@@ -42,8 +43,15 @@ def model_component(patcher: Any) -> Component:
     return _component(module, file_name(patcher) or type(patcher.model).__name__)
 
 
-def sampling(patcher: Any, latent: Any, attention: Attention) -> Stage:
-    """Sampling with a MODEL; its work is known where a latent is connected and the family is one of ours."""
+def sampling(patcher: Any, latent: Any, attention: Attention, loader: StaticLoader | None = None) -> Stage:
+    """Sampling with a MODEL; its work is known where a latent is connected and the family is one of ours.
+
+    Args:
+        patcher: the MODEL.
+        latent: the LATENT, or None.
+        attention: fused or split.
+        loader: how weights are loaded where dynamic VRAM is off.
+    """
     model = model_component(patcher)
     stage = Stage(
         name="Sampling",
@@ -56,11 +64,11 @@ def sampling(patcher: Any, latent: Any, attention: Attention) -> Stage:
     )
     shapes = latent_shapes(latent)
     if not shapes or model.identity.latent is None:
-        return stage
+        return with_work(stage, model, None, loader)
     dtype = SHORT.get(DTYPES.get(str(patcher.model.get_dtype_inference()).removeprefix("torch."), ""), "bf16")
     # Whether the sampler will use cfg is not known here: both prompts are counted.
     step = Step(shapes[0], dtype, attention, cfg=2.0, streams=shapes[1:])
-    return with_work(stage, model.identity, step)
+    return with_work(stage, model, step, loader)
 
 
 def encoding(clip: Any) -> Stage:

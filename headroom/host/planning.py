@@ -45,7 +45,7 @@ def budget_now(model: Any, clip: Any, vae: Any, latent: Any) -> BudgetResult:
     if clip is not None:
         roles.append(("text encoder", connected.encoding(clip)))
     if model is not None:
-        roles.append(("diffusion", connected.sampling(model, latent, room.attention)))
+        roles.append(("diffusion", connected.sampling(model, latent, room.attention, room.static)))
     if vae is not None:
         roles.append(("vae", connected.decoding(vae, latent, room.amd)))
     found = [stage for _, stage in roles]
@@ -115,7 +115,7 @@ def block_swap(
     if target == choices.USE_AT_MOST and not target_bytes:
         raise HeadroomError(NO_TARGET)
     _, room = _now(vram_bytes)
-    run = replace(run, attention=room.attention, amd=room.amd)
+    run = replace(run, attention=room.attention, amd=room.amd, static=room.static)
     # ComfyUI's own loader has no setting for blocks: the numbers are then those of the Wan wrapper.
     wrapper = WAN_WRAPPER if loader == choices.OWN_LOADER else convention(loader)
     setup = Setup(room.room_bytes or 0, wrapper.id, room.link, prefetch)
@@ -126,6 +126,9 @@ def block_swap(
         found = dict(setup_stages(models, run, setup))
     sampling = found["diffusion"]
     sampling = replace(sampling, weights_bytes=sampling.weights_bytes + lora_bytes)
+    refused = "" if loader == choices.OWN_LOADER else wrapper.refusal(model.identity)
+    if refused:
+        return SwapResult(model, room, None, None, None, sampling, refused=refused)
     notes = [GGUF_NOTE] if model.gguf else []
     notes += [UNKNOWN_WORK] if sampling.high_bytes is None else []
     if room.room_bytes is None:
@@ -162,8 +165,8 @@ def offload(models: Models, run: Run, vram_bytes: int, ram_bytes: int) -> Offloa
         return OffloadResult(room, None, [])
     if room.ram_bytes is None:
         return OffloadResult(replace(room, why_not=RAM_UNREAD_TYPE), None, [])
-    run = replace(run, attention=room.attention, amd=room.amd)
-    placed = parts(models, run, room.room_bytes)
+    run = replace(run, attention=room.attention, amd=room.amd, static=room.static)
+    placed = parts(models, run, room.room_bytes, maps=bool(room.dynamic))
     found = _budgets(stages(models, run, room.room_bytes), room)
     notes = [room.stays_because] if room.staying else []
     return OffloadResult(room, plan_offload(placed, room.machine()), found, notes)

@@ -124,7 +124,7 @@ def test_attention_in_slices_adds_its_smallest_slice():
 
 
 def test_a_family_that_was_not_analysed_keeps_the_host_s_number():
-    other = replace(FLUX, family="HiDream", memory_factor=2.0)
+    other = replace(FLUX, family="ACEStep", memory_factor=2.0)
     need = activation_need(other, SQUARE)
     assert (need.low_bytes, need.high_bytes) == (None, None)
     assert need.source.startswith("unknown")

@@ -12,10 +12,13 @@ from headroom.core.offload import Machine, OtherGpu, Part, Role, plan_offload
 GIB = 2**30
 
 
-def part(role: Role, weights: float, work: float, name: str = "", least: float = 0.4) -> Part:
+def part(
+    role: Role, weights: float, work: float, name: str = "", least: float = 0.4, mapped: bool = False, passes: int = 1
+) -> Part:
     """A model; sizes in GiB."""
-    size = int(work * GIB)
-    return Part(role, Stage(role, name or role, int(weights * GIB), size, size, least_weights_bytes=int(least * GIB)))
+    size, least_bytes = int(work * GIB), int(least * GIB)
+    stage = Stage(role, name or role, int(weights * GIB), size, size, least_weights_bytes=least_bytes, passes=passes)
+    return Part(role, stage, mapped)
 
 
 def machine(gpu: float, ram: float, pin: float = 0, others: tuple[float, ...] = (), swap: float = 0) -> Machine:
@@ -54,7 +57,10 @@ def test_a_model_larger_than_the_card_is_not_loaded_straight_to_it() -> None:
 
 
 def test_two_wan_models_and_a_text_encoder_in_32_gb() -> None:
-    """ComfyUI #10771: 32 GB RAM, two fp8 files of 13.6 GB and a text encoder of 6.4 GB: killed."""
+    """ComfyUI #10771: 32 GB RAM, two fp8 files of 13.6 GB and a text encoder of 6.4 GB: killed, in ComfyUI 0.3.67.
+
+    That version had no dynamic VRAM: weights were copies.
+    """
     parts = [
         part("text encoder", 6.4, 0.3, "umt5"),
         part("diffusion", 13.3, 4, "high noise"),
@@ -64,11 +70,76 @@ def test_two_wan_models_and_a_text_encoder_in_32_gb() -> None:
     plan = plan_offload(parts, machine(15, 28))
     assert parks(plan) == ["disk", "RAM", "RAM", "RAM"]
     assert plan.flags == ("--cache-none",)
-    assert "umt5 is read from its file" in plan.notices[0]
+    assert plan.short
+    assert plan.notices[0] == (
+        "33.2\u00a0GiB would wait in 28.0\u00a0GiB of RAM, which has no place for umt5: the system may end ComfyUI."
+    )
+
+
+def test_mapped_files_need_no_flag_and_kill_nothing() -> None:
+    """With dynamic VRAM the same three files are mapped, and --cache-none would only run every node again.
+
+    ComfyUI 0.30.0: load_safetensors in comfy/utils.py, ensure_pin_budget in comfy/model_management.py. ComfyUI PR#14089
+    lists Wan 2.2 fp16 and fp8 in 32 GB as tested.
+    """
+    parts = [
+        part("text encoder", 6.4, 0.3, "umt5", mapped=True),
+        part("diffusion", 13.3, 4, "high noise", mapped=True),
+        part("diffusion", 13.3, 4, "low noise", mapped=True),
+    ]
+    plan = plan_offload(parts, machine(15, 28))
+    assert (parks(plan), plan.flags, plan.short) == (["disk", "RAM", "RAM"], (), False)
+    assert "what RAM cannot hold of umt5 is read from disk as it is needed" in plan.notices[0]
+    assert "no flag is needed" in plan.notices[0]
+    assert not any("cache-none" in notice for notice in plan.notices)
+
+
+def test_a_copy_gets_its_place_before_a_mapped_file() -> None:
+    """A GGUF cannot be dropped; the .safetensors beside it can, however much slower it is to read."""
+    plan = plan_offload(
+        [part("text encoder", 9, 0.5, "gguf"), part("diffusion", 12, 4, "mapped", mapped=True)], machine(11, 12)
+    )
+    assert (parks(plan), plan.flags, plan.short) == (["RAM", "disk"], (), False)
+
+
+@pytest.mark.parametrize(
+    ("weights", "ram", "flags"),
+    [
+        # Nothing else can make room for a single model.
+        ([30], 12, ()),
+        # The largest alone is more than the machine has.
+        ([5, 30], 12, ()),
+        ([5, 11], 12, ("--cache-none",)),
+        ([5, 6], 12, ()),
+    ],
+)
+def test_the_flag_is_offered_only_where_it_helps(weights: list[float], ram: float, flags: tuple[str, ...]) -> None:
+    """ComfyUI PR#7509: it lets go of a model when its nodes are done, and then everything runs again."""
+    plan = plan_offload([part("diffusion", size, 2, str(size)) for size in weights], machine(4, ram))
+    assert plan.flags == flags
+
+
+def test_what_a_step_reads_from_disk_is_what_ram_cannot_hold_at_best_and_all_at_worst() -> None:
+    """30 GiB on a card with 7 for 1 of work: 24 are streamed, 12 of them fit RAM; both prompts go apart."""
+    (one,) = plan_offload([part("diffusion", 30, 1, "flux2", mapped=True, passes=2)], machine(7, 12)).placements
+    assert one.disk_bytes == (24 * GIB, 48 * GIB)
+    roomy = plan_offload([part("diffusion", 30, 1, "flux2", mapped=True)], machine(7, 24))
+    assert roomy.placements[0].disk_bytes is None
+    copies = plan_offload([part("diffusion", 30, 1, "flux2")], machine(7, 12))
+    assert (copies.placements[0].disk_bytes, copies.timed(copies.placements[0])) == (None, False)
+
+
+def test_a_card_of_which_nothing_is_left_is_not_answered_with_tiles() -> None:
+    """--reserve-vram 9 on a card of 8."""
+    plan = plan_offload([part("diffusion", 6, 2), part("vae", 0.2, 3)], machine(0, 32))
+    assert plan.notices == ("Nothing of the card is left for models and their work.",)
 
 
 def test_a_switch_to_a_second_model_counts_both() -> None:
-    """ComfyUI-KJNodes #632: 10 GB waiting and 28 GB loading in 32 GB of RAM: killed; --cache-none fixed it."""
+    """ComfyUI-KJNodes #632: 10 GB waiting and 28 GB loading in 32 GB of RAM: killed; --cache-none fixed it.
+
+    A report of a model that was loaded "partially", which dynamic VRAM never does; no version is named.
+    """
     plan = plan_offload([part("diffusion", 10, 2, "A"), part("diffusion", 28, 2, "B")], machine(15, 32, swap=8))
     assert parks(plan) == ["RAM", "disk"]
     assert plan.flags == ("--cache-none",)

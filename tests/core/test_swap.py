@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from headroom.core.families import ARCHITECTURES, FAMILIES
+from headroom.core.families.identity import Identity
 from headroom.core.link import ASSUMED, Link, link_of
 from headroom.core.swap import SwapAsk, Work, blocks_that_fit, knee, plan_swap, swap_exactly
 from headroom.core.swap_table import CONVENTIONS, convention
@@ -242,3 +244,34 @@ def test_a_tool_that_copies_nothing_back_crosses_the_link_once() -> None:
     one_way = replace(convention("wan-wrapper"), copies_back=False)
     plan = swap_exactly(SwapAsk([MIB] * 10, GIB, work=Work(0, 0), passes_per_step=2, convention=one_way), 5)
     assert plan.copied_bytes == 10 * MIB
+
+
+@pytest.mark.parametrize(
+    ("tool", "family", "loads"),
+    [
+        ("wan-wrapper", "WAN22_T2V", True),
+        ("wan-wrapper", "Flux", False),
+        ("wan-wrapper-2025-03", "HunyuanVideo", False),
+        ("hunyuan-wrapper", "HunyuanVideo", True),
+        ("hunyuan-wrapper", "Flux", True),
+        ("hunyuan-wrapper", "HunyuanVideo15", False),
+        ("hunyuan-wrapper", "WAN21_T2V", False),
+        ("musubi-tuner", "QwenImage", True),
+        ("musubi-tuner", "SDXL", False),
+        ("wan-wrapper", None, True),
+    ],
+)
+def test_a_tool_that_cannot_load_a_model_says_so(tool: str, family: str | None, loads: bool) -> None:
+    """Advice for Flux in WanVideoWrapper is advice that nobody can follow; of a model nobody knows, nothing is said."""
+    model = Identity("diffusion model", "known", "A model", family=family)
+    assert convention(tool).refusal(model) == (
+        "" if loads else f"{convention(tool).name} loads {convention(tool).loads_words}, and this is A model."
+    )
+
+
+def test_the_wan_wrapper_loads_every_wan_and_all_that_is_named_is_known() -> None:
+    """A new family of Wan fails here by name until someone has looked whether the wrapper loads it."""
+    wan = next(row for row in ARCHITECTURES if row.id == "wan")
+    assert convention("wan-wrapper").loads == {family.id for family in wan.families}
+    for row in CONVENTIONS:
+        assert row.loads <= FAMILIES.keys()

@@ -114,3 +114,13 @@ def test_a_connected_gguf_is_known_as_one(connected: ModuleType) -> None:
     for tensor, gguf in ((packed, True), (torch.zeros(64, 144), False)):
         module = SimpleNamespace(state_dict=lambda tensor=tensor: {"blocks.0.weight": tensor})
         assert connected.model_component(SimpleNamespace(model=SimpleNamespace(diffusion_model=module))).gguf is gguf
+
+
+def test_a_connected_model_is_loaded_once_where_dynamic_vram_is_off(connected: ModuleType, pack: ModuleType) -> None:
+    """VRAM Budget on AMD: what streams is settled by the host's number, 0.8 GiB at least, and by three layers' room."""
+    static_load = importlib.import_module(f"{pack.__name__}.headroom.core.static_load")
+    state = {f"blocks.{number}.weight": torch.zeros(64, 32, dtype=torch.float16) for number in range(4)}
+    one = patcher(model=SimpleNamespace(diffusion_model=SimpleNamespace(state_dict=lambda: state)))
+    stage = connected.sampling(one, None, "fused", static_load.static_loader("rocm"))
+    assert stage.static == static_load.StaticLoad(int(0.8 * 2**30), 3 * 64 * 32 * 2, 0.4)
+    assert connected.sampling(one, None, "fused").static is None

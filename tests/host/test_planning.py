@@ -171,11 +171,10 @@ def test_a_target_of_nothing_asks_how_much(planning: ModuleType, stated: Any) ->
     assert swap(planning, preset(planning, "diffusion", WAN), target="leave free (GiB)").plan.ask.room_bytes > 8 * GIB
 
 
-@pytest.mark.parametrize("loader", ["WanVideoWrapper", "musubi-tuner, sd-scripts"])
-def test_two_kinds_of_blocks_are_told_apart(planning: ModuleType, stated: Any, loader: str) -> None:
+def test_two_kinds_of_blocks_are_told_apart(planning: ModuleType, stated: Any) -> None:
     """Flux has 19 double and 38 single blocks, Flex 8 (sd-scripts PR#2000); tools ask for each kind by itself."""
     stated()
-    found = swap(planning, preset(planning, "diffusion", "Flux.1 dev, GGUF Q8_0"), loader=loader)
+    found = swap(planning, preset(planning, "diffusion", "Flux.1 dev, GGUF Q8_0"), loader="musubi-tuner, sd-scripts")
     gone = found.plan.blocks_swapped
     assert 0 < gone < 38
     assert f"It has 19 and 38 blocks of two kinds; for a tool that asks for both: 0 and {gone}." in found.notes
@@ -184,7 +183,7 @@ def test_two_kinds_of_blocks_are_told_apart(planning: ModuleType, stated: Any, l
 def test_older_wrappers_take_the_first_kind_first(planning: ModuleType, stated: Any) -> None:
     stated(free_bytes=4 * GIB)
     model = preset(planning, "diffusion", "Flux.1 dev, GGUF Q8_0")
-    found = swap(planning, model, loader="WanVideoWrapper until March 2025")
+    found = swap(planning, model, loader="HunyuanVideoWrapper, older Flux wrappers")
     gone = found.plan.blocks_swapped
     assert gone > 19
     assert any(note.endswith(f": 19 and {gone - 19}.") for note in found.notes)
@@ -259,3 +258,34 @@ def test_on_the_cpu_models_free_no_more_than_this_process_holds(planning: Module
     stated("--cpu", **ram)
     who = planning.budget_now(None, clip, None, None).holders
     assert (who.evictable_bytes, who.available_bytes, who.others_bytes) == (2 * GIB, 22 * GIB, 10 * GIB)
+
+
+def test_without_dynamic_vram_what_streams_follows_from_the_host_s_number(planning: ModuleType, stated: Any) -> None:
+    """9 GiB free less 400 MiB are 8.61; the host keeps 5.90 for a prompt of Wan at 480p and 0.33 for layers under way.
+
+    4.4 to 6.0 GiB would be left by the work itself, which is what dynamic VRAM fills.
+    """
+    model = preset(planning, "diffusion", "Wan 2.2 14B text to video, fp8")
+    stated()
+    by_page = swap(planning, model, loader="ComfyUI").own_loader
+    stated(host={"dynamic_vram": False})
+    once = swap(planning, model, loader="ComfyUI").own_loader
+    kept = (9 - 400 / 1024 - 5.90 - 0.33) * GIB
+    assert once.streamed_bytes[0] == once.streamed_bytes[1] == pytest.approx(model.weights_bytes - kept, abs=0.02 * GIB)
+    assert by_page.streamed_bytes[1] < once.streamed_bytes[0]
+
+
+def test_a_wrapper_is_not_advised_for_a_model_that_it_cannot_load(
+    planning: ModuleType, stated: Any, pack: ModuleType
+) -> None:
+    """No number at all: a swap of Flux's 57 blocks in WanVideoWrapper is nothing that anyone can set."""
+    swap_report = importlib.import_module(f"{pack.__name__}.headroom.core.swap_report").swap_report
+    stated()
+    flux = preset(planning, "diffusion", "Flux.1 dev, fp8")
+    refused = swap(planning, flux, loader="WanVideoWrapper")
+    assert refused.settings == (0, 57, 0, 0)
+    report = swap_report(refused, 0.0)
+    assert (report.level, report.title, report.figure) == ("info", "This loader does not load this model", "n/a")
+    assert "WanVideoWrapper loads Wan models alone, and this is Flux.1 dev." in report.as_text()
+    assert report.facts["refused"] == "WanVideoWrapper loads Wan models alone, and this is Flux.1 dev."
+    assert swap(planning, flux, loader="ComfyUI").refused == ""

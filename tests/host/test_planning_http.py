@@ -101,7 +101,11 @@ def test_load_device_and_force_offload_link_to_the_wrapper(server: ComfyServer, 
 
 
 def test_two_wan_models_in_32_gb_of_ram(server: ComfyServer) -> None:
-    """ComfyUI #10771: two fp8 models of 13.3 GiB and a text encoder of 6.3 in 32 GB of RAM: killed."""
+    """ComfyUI #10771: two fp8 models of 13.3 GiB and a text encoder of 6.3 in 32 GB of RAM: killed, in 0.3.67.
+
+    A card that is typed in beside no card is one of NVIDIA's with dynamic VRAM, where files are mapped: a part is read
+    again, and no flag is to be set.
+    """
     inputs = {
         **RUN,
         "model_file": WAN,
@@ -117,10 +121,10 @@ def test_two_wan_models_in_32_gb_of_ram(server: ComfyServer) -> None:
     }
     run = server.run(prompt)
     found = facts(run)
-    assert run.outputs["2"]["text"] == ["--cache-none"]
+    assert run.outputs["2"]["text"] == [""]
     assert found["ram_bytes"] <= found["ram_for_models_bytes"] == 28 * GIB
     assert [one["role"] for one in found["placements"]] == ["text encoder", "diffusion", "diffusion", "vae"]
-    assert run.report("1")["title"] == "RAM cannot hold all models that have to wait"
+    assert run.report("1")["title"] == "RAM holds a part of the models; the rest is read from disk again"
 
 
 def budget(**inputs: Any) -> dict[str, Any]:

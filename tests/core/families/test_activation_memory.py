@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from headroom.core.activation_host import BY_AREA, BY_VALUES, OTHERS, reserved_by_host
 from headroom.core.families import identify
+from headroom.core.families.common import LATENTS
+from headroom.core.needs import Run, latent_shape
+from headroom.core.sampled import sampled
 
 #: Two sizes of latent by dimensions; channels do not count.
 SHAPES = {
@@ -107,3 +111,35 @@ def test_picture_and_sound_are_one_row_of_values(all_cases: Any, build: Any, att
     made.model.manual_cast_dtype = torch.float16
     host = made.model.memory_required(doubled(tuple(together.shape)))
     assert reserved_by_host(identity, picture, "fp16", attention, streams=[sound]) == int(host)
+
+
+@pytest.mark.parametrize("frames", [1, 49, 97, 121])
+def test_the_sound_of_ltx_2_is_what_the_host_s_node_makes(oracle: Any, frames: int):
+    """LTXVEmptyLatentAudio at its own rate, with the host's sound VAE as it is without a file's configuration."""
+    import torch
+    from comfy.ldm.lightricks.vae.audio_vae import AudioVAE
+    from comfy.ldm.lightricks.vae.causal_audio_autoencoder import CausalAudioAutoencoder
+    from comfy_extras.nodes_lt_audio import LTXVEmptyLatentAudio
+
+    class Sound(AudioVAE):
+        def __init__(self) -> None:
+            torch.nn.Module.__init__(self)
+            self.autoencoder = CausalAudioAutoencoder()
+
+    with torch.device("meta"):
+        vae = Sound()
+    channels = vae.autoencoder.get_submodule("decoder.conv_in").get_parameter("conv.weight").shape[1]
+    connected = SimpleNamespace(latent_channels=channels, first_stage_model=vae)
+    made = LTXVEmptyLatentAudio.execute(frames, 25.0, 2, connected)
+    (latent,) = made.result
+    assert sampled(LATENTS["LTXAV"], (2, 128, 1, 16, 16), frames)[1] == tuple(latent["samples"].shape)
+
+
+@pytest.mark.parametrize("frames", [1, 5, 6, 22, 81, 124, 125, 362])
+def test_the_latents_of_minimax_h3_are_those_of_the_host_s_node(oracle: Any, frames: int):
+    from comfy_extras.nodes_minimax_h3 import EmptyMiniMaxH3LatentAV
+
+    (latent,) = EmptyMiniMaxH3LatentAV.execute(1344, 768, frames).result
+    latents = LATENTS["MiniMaxH3AV"]
+    ours = sampled(latents, latent_shape(latents, Run(1344, 768, frames)), frames)
+    assert ours == tuple(tuple(part.shape) for part in latent["samples"].unbind())
