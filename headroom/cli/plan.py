@@ -10,12 +10,12 @@ from ..core.component import Component
 from ..core.errors import HeadroomError
 from ..core.link import ASSUMED, PCIE_LANE, Link
 from ..core.needs import Models, Run
-from ..core.plan import Ask, make_plan, part_names
-from ..core.plan_card import Card
-from ..core.plan_choices import variants_of
-from ..core.plan_json import plan_json, tiers_json
-from ..core.plan_stages import COMFYUI, LOADERS
-from ..core.plan_tiers import TIERS_GIB, make_tiers
+from ..core.plan.as_json import plan_json, tiers_json
+from ..core.plan.card import Card
+from ..core.plan.choices import variants_of
+from ..core.plan.stages import COMFYUI, LOADERS
+from ..core.plan.tiers import TIERS_GIB, make_tiers
+from ..core.plan.whole import Ask, make_plan, part_names
 from ..core.siblings import model_files, siblings
 from ..core.swap_table import CONVENTIONS, Convention, convention
 from ..core.units import GIB

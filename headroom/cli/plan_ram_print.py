@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..core.offload import Placement
-from ..core.plan import Plan
-from ..core.plan_ram import RamPlan
-from ..core.plan_ram_words import switch_words
+from ..core.plan.ram import RamPlan
+from ..core.plan.ram_words import switch_words
+from ..core.plan.whole import Plan
 from ..core.planning_words import gibs
 from ..core.units import gib
 from .tables import paragraph, table

@@ -14,7 +14,7 @@ from ..core.errors import HeadroomError
 from ..core.needs import Models, Run, parts, stages
 from ..core.offload import plan_offload
 from ..core.offload_report import OffloadResult
-from ..core.plan_stages import Setup, setup_stages, swap_asks
+from ..core.plan.stages import Setup, setup_stages, swap_asks
 from ..core.readings import Snapshot
 from ..core.room import EVERY_ROLE, Room, room_of
 from ..core.swap import SwapPlan, knee, plan_swap, swap_exactly

@@ -10,11 +10,11 @@ import pytest
 from headroom.core.component import Component, component
 from headroom.core.largest import FITS
 from headroom.core.needs import Models, Run
-from headroom.core.plan import Ask, Plan, make_plan
-from headroom.core.plan_card import Card
-from headroom.core.plan_stages import judge
-from headroom.core.plan_verdict import headline
-from headroom.core.plan_words import choice_words, loader_words
+from headroom.core.plan.card import Card
+from headroom.core.plan.stages import judge
+from headroom.core.plan.verdict import headline
+from headroom.core.plan.whole import Ask, Plan, make_plan
+from headroom.core.plan.words import choice_words, loader_words
 
 GIB = 2**30
 RUN = Run(832, 480, 81, cfg=3.5)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from .budget import ORDER, Stage, StageBudget, Verdict, budget
-from .component import Component
-from .link import ASSUMED, Link
-from .needs import Models, Run, sampling_stage, stages
-from .offload import Role
-from .static_load import StaticLoader
-from .swap import SwapAsk, SwapPlan, Work, plan_swap, swap_exactly
-from .swap_table import CONVENTIONS, Convention
+from ..budget import ORDER, Stage, StageBudget, Verdict, budget
+from ..component import Component
+from ..link import ASSUMED, Link
+from ..needs import Models, Run, sampling_stage, stages
+from ..offload import Role
+from ..static_load import StaticLoader
+from ..swap import SwapAsk, SwapPlan, Work, plan_swap, swap_exactly
+from ..swap_table import CONVENTIONS, Convention
 
 #: ComfyUI's own loaders; the others are the conventions of the wrappers.
 COMFYUI = "comfyui"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .disk import DISKS
-from .offload import OffloadPlan, Placement
-from .plan_ask import Ask
-from .plan_ram import FINDINGS, RamPlan
-from .ram_room import Switch
+from ..disk import DISKS
+from ..offload import OffloadPlan, Placement
+from ..ram_room import Switch
+from .ask import Ask
+from .ram import FINDINGS, RamPlan
 
 
 def ram_json(ram: RamPlan) -> dict[str, Any]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .launchline.stated import Machine
-from .room import offered_bytes, stated_room
-from .static_load import StaticLoader, static_loader
-from .units import GIB
+from ..launchline.stated import Machine
+from ..room import offered_bytes, stated_room
+from ..static_load import StaticLoader, static_loader
+from ..units import GIB
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 
-from .budget import StageBudget
-from .offload_notices import CACHE_NONE_COST
-from .plan import Ask, Plan
-from .plan_choices import Choice
-from .plan_stages import Outcome
-from .planning_words import gibs, seconds, span
-from .static_load import LEAST_FREE_BYTES
-from .swap import SwapPlan
-from .units import GIB, gib, number, with_unit
+from ..budget import StageBudget
+from ..offload_notices import CACHE_NONE_COST
+from ..planning_words import gibs, seconds, span
+from ..static_load import LEAST_FREE_BYTES
+from ..swap import SwapPlan
+from ..units import GIB, gib, number, with_unit
+from .choices import Choice
+from .stages import Outcome
+from .whole import Ask, Plan
 
 CHOICES = {
     "blocks": "{note}",

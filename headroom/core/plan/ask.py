@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .component import Component
-from .link import ASSUMED, Link
-from .needs import Models, Run
-from .plan_card import Card
-from .plan_choices import Variant
-from .plan_stages import COMFYUI, Setup
+from ..component import Component
+from ..link import ASSUMED, Link
+from ..needs import Models, Run
+from .card import Card
+from .choices import Variant
+from .stages import COMFYUI, Setup
 
 
 @dataclass(frozen=True)
@@ -23,12 +23,12 @@ class Ask:
     ram_bytes: int | None = None
     """The machine's; None where it is not said."""
     loader: str = COMFYUI
-    """One of ``plan_stages.LOADERS``."""
+    """One of ``stages.LOADERS``."""
     link: Link = ASSUMED
     blocks: int | None = None
     prefetch: int = 0
     variants: Sequence[Variant] = ()
-    """Quantisations that are there, the one asked for among them; from ``plan_choices.variants_of``."""
+    """Quantisations that are there, the one asked for among them; from ``choices.variants_of``."""
 
     @property
     def setup(self) -> Setup:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from .largest import FITS
-from .needs import Models, Run
-from .plan_card import Card
-from .plan_stages import Outcome, Setup, judge, swap_plans
-from .planning_words import gibs
+from ..largest import FITS
+from ..needs import Models, Run
+from ..planning_words import gibs
+from .card import Card
+from .stages import Outcome, Setup, judge, swap_plans
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,14 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from .largest import FITS
-from .plan_ask import Ask
-from .plan_choices import Choice
-from .plan_ram import FINDINGS, RamPlan, plan_ram
-from .plan_stages import judge, swap_plans
-from .planning_words import gibs
-from .ram_room import BESIDE_MODELS_BYTES
-from .units import GIB
+from ..largest import FITS
+from ..planning_words import gibs
+from ..ram_room import BESIDE_MODELS_BYTES
+from ..units import GIB
+from .ask import Ask
+from .choices import Choice
+from .ram import FINDINGS, RamPlan, plan_ram
+from .stages import judge, swap_plans
 
 _DYNAMIC = (
     "Leave dynamic VRAM on: .safetensors files are then mapped, and the system drops from RAM and reads again what it "

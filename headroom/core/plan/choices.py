@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from .budget import ORDER
-from .component import Component
-from .largest import FITS, Largest
-from .needs import Models, Run
-from .plan_settings import Setting, tried
-from .plan_stages import Outcome, Setup, judge
+from ..budget import ORDER
+from ..component import Component
+from ..largest import FITS, Largest
+from ..needs import Models, Run
+from .settings import Setting, tried
+from .stages import Outcome, Setup, judge
 
 #: A change that leaves more than this share of the copies is not worth a word.
 WORTH = 0.7

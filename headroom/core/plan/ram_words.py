@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .disk import disk_bytes, disk_times
-from .plan import Plan
-from .planning_words import gibs
-from .ram_room import Switch
+from ..disk import disk_bytes, disk_times
+from ..planning_words import gibs
+from ..ram_room import Switch
+from .whole import Plan
 
 OVERFLOWS = "RAM cannot hold the weights that are copied, so no time is given."
 

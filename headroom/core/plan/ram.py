@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from .disk import disk_bytes
-from .flags.ram import PIN_SHARE, PIN_SHARE_WINDOWS
-from .offload import Machine, OffloadPlan, Placement, parts_of, plan_offload
-from .plan_ask import Ask, part_names
-from .plan_stages import setup_stages
-from .planning_words import gibs
-from .ram_room import Held, Switch, models_room_bytes, switch
-from .swap import SwapPlan
+from ..disk import disk_bytes
+from ..flags.ram import PIN_SHARE, PIN_SHARE_WINDOWS
+from ..offload import Machine, OffloadPlan, Placement, parts_of, plan_offload
+from ..planning_words import gibs
+from ..ram_room import Held, Switch, models_room_bytes, switch
+from ..swap import SwapPlan
+from .ask import Ask, part_names
+from .stages import setup_stages
 
 Verdict = Literal["enough", "reads again", "reads each step", "short"]
 #: What there is something to do about; files that are read once more between two stages are no fault.

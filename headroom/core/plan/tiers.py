@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from .largest import Largest
-from .plan import Ask, Plan, make_plan
-from .plan_choices import Variant, best_variant
-from .plan_ram import RamPlan
-from .plan_stages import Outcome
-from .units import GIB
+from ..largest import Largest
+from ..units import GIB
+from .choices import Variant, best_variant
+from .ram import RamPlan
+from .stages import Outcome
+from .whole import Ask, Plan, make_plan
 
 TIERS_GIB = (8, 12, 16, 24)
 #: What guides on the web say, by architecture and size of the card in GiB. Claims: nobody shows a measurement.

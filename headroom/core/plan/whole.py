@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from .budget import Role, StageBudget
-from .largest import FITS, Largest, largest
-from .plan_ask import Ask as Ask
-from .plan_ask import part_names as part_names
-from .plan_choices import Choice, choose
-from .plan_ram import FINDINGS, RamPlan, plan_ram
-from .plan_ram_choices import ram_choices
-from .plan_settings import settings_of
-from .plan_stages import Outcome, Setup, outcome, setup_budgets, setup_stages, swap_plans
-from .swap import SwapPlan
+from ..budget import Role, StageBudget
+from ..largest import FITS, Largest, largest
+from ..swap import SwapPlan
+from .ask import Ask as Ask
+from .ask import part_names as part_names
+from .choices import Choice, choose
+from .ram import FINDINGS, RamPlan, plan_ram
+from .ram_choices import ram_choices
+from .settings import settings_of
+from .stages import Outcome, Setup, outcome, setup_budgets, setup_stages, swap_plans
 
 #: Choices that only take back what was stated.
 SETTINGS = ("blocks", "prefetch", "reserve", "settings")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .plan import Plan
+from .whole import Plan
 
 CARD = {
     "resident": ("fits the card", "all that runs stays on it while it runs"),

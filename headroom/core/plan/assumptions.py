@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from .families.identity import Latent
-from .needs import compute_dtype
-from .plan_ask import Ask
-from .plan_ram import RamPlan
-from .plan_stages import COMFYUI
-from .plan_words import card_words
-from .planning_words import gibs
-from .ram_room import BESIDE_MODELS_BYTES
-from .sampled import frames_made
+from ..families.identity import Latent
+from ..needs import compute_dtype
+from ..planning_words import gibs
+from ..ram_room import BESIDE_MODELS_BYTES
+from ..sampled import frames_made
+from .ask import Ask
+from .ram import RamPlan
+from .stages import COMFYUI
+from .words import card_words
 
 
 def assumptions(ask: Ask, one_card: bool = True, ram: RamPlan | None = None) -> list[str]:

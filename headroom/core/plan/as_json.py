@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from .budget import StageBudget
-from .component import Component
-from .largest import Largest
-from .plan import Ask, Plan, part_names
-from .plan_assumptions import assumptions
-from .plan_choices import Choice, Variant
-from .plan_ram import RamPlan
-from .plan_ram_json import offload_json, ram_json, switch_json
-from .plan_stages import Outcome
-from .plan_tiers import Tier, ram_told
-from .swap import SwapPlan
+from ..budget import StageBudget
+from ..component import Component
+from ..largest import Largest
+from ..swap import SwapPlan
+from .assumptions import assumptions
+from .choices import Choice, Variant
+from .ram import RamPlan
+from .ram_as_json import offload_json, ram_json, switch_json
+from .stages import Outcome
+from .tiers import Tier, ram_told
+from .whole import Ask, Plan, part_names
 
 
 def plan_json(plan: Plan) -> dict[str, Any]:
