@@ -228,9 +228,11 @@ def test_the_timeline_names_the_nodes_of_a_run(panel: PanelPage, shoot: Callable
     assert re.search(r"Peak [\d.]+\sGiB RAM of ComfyUI", readout)
     panel.page.click("text=This run")
     assert panel.page.get_attribute("text=This run", "aria-pressed") == "true"
-    box = panel.page.locator(".hr-plot").bounding_box()
-    assert box is not None
-    panel.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20)
+    plot = panel.page.locator(".hr-plot").bounding_box()
+    block = panel.page.locator(".hr-lane .nd", has_text="VAE Decode").last.bounding_box()
+    assert plot is not None
+    assert block is not None
+    panel.page.mouse.move(block["x"] + block["width"] / 2, plot["y"] + 20)
     panel.ui.settle()
     shoot("readout")
     pointed = panel.page.inner_text(".hr-read")

@@ -59,7 +59,7 @@ RULES = (
         ),
         otherwise="Use smaller files, or add RAM or swap.",
         check="Both models load, and ComfyUI runs on.",
-        source="ComfyUI-KJNodes #632; ComfyUI #10771, #12992; ComfyUI-WanVideoWrapper #1044",
+        source="ComfyUI-KJNodes #632; ComfyUI #10771; ComfyUI PR#7509; ComfyUI-WanVideoWrapper #1044",
         add=("--cache-none",),
         variants={
             "static": Wording(
@@ -99,7 +99,7 @@ RULES = (
         ),
         fix="Leave it if results of large videos fill the RAM otherwise.",
         check="The second run of the same workflow starts with sampling.",
-        source="ComfyUI #12992; main.py and execution.py 0.30.0",
+        source="ComfyUI PR#7509; main.py and execution.py 0.30.0",
         remove=("--cache-none",),
     ),
 )

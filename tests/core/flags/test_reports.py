@@ -444,7 +444,7 @@ def test_ram_04_the_switch_from_10_to_28_gb_in_32() -> None:
     assert advice.params["need_bytes"] == 38 * GIB
     assert advice.command == "python main.py --cache-none"
     assert advice.change.remove == ("--cache-lru",)
-    assert "every run loads all models and encodes the prompts again" in advice.fix, "ComfyUI #12992"
+    assert "every run loads all models and encodes the prompts again" in advice.fix, "ComfyUI PR#7509"
     assert "ram-switch" not in ids(snap("--cache-none", **amd))
 
 
