@@ -78,4 +78,4 @@ def machine(real: dict[str, Any], *devices: dict[str, Any], **parts: Any) -> dic
     found["host"]["versions"]["comfy-aimdo"] = "0.4.11"
     models = list(WAN) if len(devices) > 1 else [model for model in WAN if model["device"] == "cuda:0"]
     base = {"devices": list(devices), "unused_devices": [], "ram": dict(RAM), "models": models, "advice": []}
-    return {**found, "last_run": None, "failure": None, **base, **parts}
+    return {**found, "last_run": None, "failure": None, "running_node": None, **base, **parts}

@@ -15,7 +15,7 @@ export const FLAG_RULES = {
     title: "`--lowvram` 在这里不起作用",
     why: "动态显存已启用，{comfyui} 此时会忽略该参数。权重本来就会按需移动。",
     check: "每步耗时和显存占用与之前一样。",
-    variants: { headroom: { fix: "要为其他程序留出显存，应该用 `--vram-headroom`。" } },
+    variants: { headroom: { fix: "要为其他程序留出显存，ComfyUI 的参数是 `--vram-headroom`。" } },
   },
   "lowvram-text-encoder": {
     title: "`--lowvram` 让 {text_encoder_bytes} 的文本编码器在 CPU 上运行",

@@ -113,7 +113,7 @@ export default {
   "timeline.end": "end",
   "timeline.now": "now",
   "timeline.chart": "Memory over time",
-  "timeline.peak.vram": "Peak {held_bytes} held, {used_bytes} in use",
+  "timeline.peak.vram": "Peak held {held_bytes} (in use then: {used_bytes})",
   "timeline.peak.ram": "Peak {own_bytes} RAM of ComfyUI",
   "timeline.peak.node": "{peak}: {node}, {time}",
   "timeline.peak.idle": "{peak}, {time}",

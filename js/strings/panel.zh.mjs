@@ -113,7 +113,7 @@ export default {
   "timeline.end": "结束",
   "timeline.now": "现在",
   "timeline.chart": "内存随时间的变化",
-  "timeline.peak.vram": "峰值：占用 {held_bytes}，已用 {used_bytes}",
+  "timeline.peak.vram": "占用峰值 {held_bytes}（当时已用 {used_bytes}）",
   "timeline.peak.ram": "ComfyUI 内存峰值 {own_bytes}",
   "timeline.peak.node": "{peak}：{node}，{time}",
   "timeline.peak.idle": "{peak}，{time}",

@@ -125,7 +125,7 @@ test("the line under the chart names the peak, its node and its time", () => {
   history.startNode(null, "", 40_000);
   history.add(sample(41_000, 1));
   const picture = pictureOf(view(history, 42_000), "minutes", "a");
-  assert.equal(plain(peakLine(picture, history)), `Peak 8.5 GiB held, 15.0 GiB in use: VAE Decode, ${clockSeconds(31)}`);
+  assert.equal(plain(peakLine(picture, history)), `Peak held 8.5 GiB (in use then: 15.0 GiB): VAE Decode, ${clockSeconds(31)}`);
   const { node, text, time } = readoutAt(picture, history, 20_500);
   assert.deepEqual([node, plain(text), time], ["KSampler", "8.2 GiB held, 15.0 GiB in use, 20.0 GiB RAM", clockSeconds(20)]);
   assert.equal(readoutAt(picture, history, picture.from + 1).text, "nothing was read");

@@ -98,7 +98,9 @@ RULES = (
         check="The time per step and the VRAM in use stay as they were.",
         source="ComfyUI PR#13922; comfy/model_management.py 0.30.0, text_encoder_device",
         remove=("--lowvram",),
-        variants={"headroom": Wording(fix="What keeps VRAM free for other programs is `--vram-headroom`.")},
+        variants={
+            "headroom": Wording(fix="ComfyUI's flag that keeps VRAM free for other programs is `--vram-headroom`.")
+        },
     ),
     Rule(
         id="lowvram-text-encoder",
