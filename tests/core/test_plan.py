@@ -65,21 +65,6 @@ def _stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(needs, "largest_tile", tile)
 
 
-@pytest.fixture(scope="module")
-def wan(models: Path) -> dict[str, tuple[Component, Component]]:
-    """Both models of Wan 2.2 in three quantisations."""
-    folder = models / "diffusion_models"
-
-    def both(name: str) -> tuple[Component, Component]:
-        return component(folder / name.format("high", "High")), component(folder / name.format("low", "Low"))
-
-    return {
-        "fp16": both("wan2.2_t2v_{}_noise_14B_fp16.safetensors"),
-        "fp8": both("wan2.2_t2v_{}_noise_14B_fp8_scaled.safetensors"),
-        "Q4_K": both("Wan2.2-T2V-A14B-{1}Noise-Q4_K_M.gguf"),
-    }
-
-
 def sized(name: str, size: int) -> Component:
     """A model of which nothing but its bytes is known."""
     return component_of(ModelFile(name, "safetensors", {"a": TensorInfo("a", "U8", (size,), size)}))

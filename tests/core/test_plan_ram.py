@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from headroom.core.component import Component, component, component_of
+from headroom.core.component import Component, component_of
 from headroom.core.disk import DISKS, disk_times
 from headroom.core.needs import Models, Run
 from headroom.core.plan.as_json import plan_json, tiers_json
@@ -30,21 +29,6 @@ NB = "\u00a0"
 #: Dynamic VRAM, and the same card without it.
 CARD = Card(16 * GIB)
 STATIC = replace(CARD, dynamic=False)
-
-
-@pytest.fixture(scope="module")
-def wan(models: Path) -> dict[str, tuple[Component, Component]]:
-    """Both models of Wan 2.2 in three quantisations."""
-    folder = models / "diffusion_models"
-
-    def both(name: str) -> tuple[Component, Component]:
-        return component(folder / name.format("high", "High")), component(folder / name.format("low", "Low"))
-
-    return {
-        "fp16": both("wan2.2_t2v_{}_noise_14B_fp16.safetensors"),
-        "fp8": both("wan2.2_t2v_{}_noise_14B_fp8_scaled.safetensors"),
-        "Q4_K": both("Wan2.2-T2V-A14B-{1}Noise-Q4_K_M.gguf"),
-    }
 
 
 def sized(name: str, size: int, kind: str = "safetensors") -> Component:
