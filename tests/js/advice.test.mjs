@@ -17,7 +17,7 @@ test("in Chinese the template is filled with the parameters and ComfyUI's versio
   const shown = zh("lowvram-noop", { removed: ["--lowvram"], variant: "headroom" });
   assert.equal(shown.title, "`--lowvram` 在这里不起作用");
   assert.equal(shown.why, "动态显存已启用，ComfyUI 0.30.0 此时会忽略该参数。权重本来就会按需移动。");
-  assert.equal(shown.fix, "启动时去掉 `--lowvram`。要为其他程序留出显存，应该用 `--vram-headroom`。");
+  assert.equal(shown.fix, "启动时去掉 `--lowvram`。要为其他程序留出显存，ComfyUI 的参数是 `--vram-headroom`。");
   assert.match(zh("lowvram-noop", {}, null).why, /，ComfyUI 此时/);
 });
 
