@@ -95,8 +95,8 @@ class OffloadAdvisor(io.ComfyNode):
     ) -> io.NodeOutput:
         """Reads the headers, plans and reports."""
         from ..headroom.core.needs import Models, Run
-        from ..headroom.core.offload import OFFLOAD_DEVICE
         from ..headroom.core.offload_report import offload_report
+        from ..headroom.core.offload_types import OFFLOAD_DEVICE
         from ..headroom.host import planning
 
         first = planning.component_for(model_file, model)

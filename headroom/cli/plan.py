@@ -11,11 +11,12 @@ from ..core.errors import HeadroomError
 from ..core.link import ASSUMED, PCIE_LANE, Link
 from ..core.needs import Models, Run
 from ..core.plan.as_json import plan_json, tiers_json
+from ..core.plan.ask import Ask, part_names
 from ..core.plan.card import Card
 from ..core.plan.choices import variants_of
 from ..core.plan.stages import COMFYUI, LOADERS
 from ..core.plan.tiers import TIERS_GIB, make_tiers
-from ..core.plan.whole import Ask, make_plan, part_names
+from ..core.plan.whole import make_plan
 from ..core.siblings import model_files, siblings
 from ..core.swap_table import CONVENTIONS, Convention, convention
 from ..core.units import GIB

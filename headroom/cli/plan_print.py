@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..core.largest import MOST_FRAMES, MOST_SIDE, Largest
+from ..core.plan.ask import Ask, part_names
 from ..core.plan.assumptions import assumptions
 from ..core.plan.ram import RamPlan
 from ..core.plan.ram_words import OVERFLOWS, from_disk_words
 from ..core.plan.verdict import headline
-from ..core.plan.whole import Ask, Plan, part_names
+from ..core.plan.whole import Plan
 from ..core.plan.words import (
     card_words,
     choice_words,

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from ..core.disk import DISKS
 from ..core.largest import MOST_SIDE, Largest
 from ..core.offload_notices import CACHE_NONE_COST
+from ..core.plan.ask import Ask
 from ..core.plan.tiers import Tier, claim_about, ram_told
 from ..core.plan.verdict import ram_word
-from ..core.plan.whole import Ask
 from ..core.plan.words import card_words, run_words
 from ..core.planning_words import gibs, seconds, span
 from .plan_print import assumed, model_lines

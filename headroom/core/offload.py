@@ -13,9 +13,7 @@ from dataclasses import dataclass
 from .budget import Role, Stage, budget
 from .component import Component
 from .offload_notices import flags, notices
-from .offload_types import OFFLOAD_DEVICE as OFFLOAD_DEVICE
 from .offload_types import Machine, Park, Part, Placement
-from .offload_types import OtherGpu as OtherGpu
 
 #: Who is kept on the card first: what is small and needed at every run.
 KEEP_ORDER: tuple[Role, ...] = ("vae", "diffusion", "text encoder")

@@ -11,6 +11,7 @@ import { button, iconButton, make, setAttribute, setInline, setLabel, setStyle, 
  *
  * @typedef {object} Options
  * @property {boolean} [open]  whether its rows are shown at first
+ * @property {boolean} [old]  whether its numbers are old at first
  * @property {((key: string, open: boolean) => void) | null} [onToggle]  null: it cannot be closed
  * @property {((key: string) => void) | null} [onResetPeak]
  */
@@ -19,9 +20,9 @@ import { button, iconButton, make, setAttribute, setInline, setLabel, setStyle, 
  * @param {Document} document
  * @param {Block} first
  * @param {Options} [options]
- * @returns {{ element: HTMLElement, update: (block: Block, old?: boolean) => void }}
+ * @returns {{ element: HTMLElement, update: (block: Block, old: boolean) => void }}
  */
-export function createBlock(document, first, { open = true, onToggle = null, onResetPeak = null } = {}) {
+export function createBlock(document, first, { open = true, old = false, onToggle = null, onResetPeak = null } = {}) {
   const name = make(document, "b");
   const sub = make(document, "span", "mut");
   const total = make(document, "span", "num");
@@ -60,11 +61,11 @@ export function createBlock(document, first, { open = true, onToggle = null, onR
   header.append(...(toggle ? [toggle, total] : [name, sub, total]));
   setOpen(open || !toggle);
 
-  /** @param {Block} block @param {boolean} [old] */
-  function update(block, old = false) {
+  /** @param {Block} block @param {boolean} isOld */
+  function update(block, isOld) {
     setAttribute(element, "aria-label", block.label);
     setAttribute(element, "data-level", block.level);
-    if (element.classList.contains("hr-old") !== old) element.classList.toggle("hr-old", old);
+    if (element.classList.contains("hr-old") !== isOld) element.classList.toggle("hr-old", isOld);
     setText(name, block.name);
     setAttribute(name, "title", block.label === block.name ? null : block.label);
     setText(sub, block.sub);
@@ -76,7 +77,7 @@ export function createBlock(document, first, { open = true, onToggle = null, onR
     notes.update(block.notes);
   }
 
-  update(first);
+  update(first, old);
   return { element, update };
 }
 

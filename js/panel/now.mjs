@@ -59,10 +59,10 @@ export function create({ document, get, set, resetPeak }) {
     const part = createBlock(document, blockOf(first), {
       // The GPU that runs the queue is open, others are compact.
       open: remembered()[first.key] ?? first.first,
+      old: first.old,
       onToggle: gpu ? (key, open) => set(OPEN, { ...remembered(), [key]: open }) : null,
       onResetPeak: gpu ? resetPeak : null,
     });
-    part.update(blockOf(first), first.old);
     let drawn = first;
     /** @param {Item} item */
     function update(item) {

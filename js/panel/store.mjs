@@ -54,9 +54,9 @@ import { unchanged } from "./unchanged.mjs";
 
 /** The reason that stands for a whole card, and what the driver says of one that fell off the bus. */
 const WHOLE_CARD = "device";
+const FELL_OFF = "the driver has lost the card";
 /** So many answers in a row are believed against the host's events: the first may be older than the last event. */
 const SURE_ANSWERS = 2;
-const FELL_OFF = "the driver has lost the card";
 /** @type {Advice[]} */
 const NO_ADVICE = [];
 

@@ -7,7 +7,8 @@ import itertools
 import pytest
 
 from headroom.core.budget import Stage
-from headroom.core.offload import Machine, OtherGpu, Part, Role, plan_offload
+from headroom.core.offload import Machine, Part, Role, plan_offload
+from headroom.core.offload_types import OtherGpu
 
 GIB = 2**30
 

@@ -19,12 +19,13 @@ from headroom.core.largest import Largest
 from headroom.core.link import Link
 from headroom.core.needs import Models, Run
 from headroom.core.plan.as_json import plan_json, tiers_json
+from headroom.core.plan.ask import Ask
 from headroom.core.plan.assumptions import assumptions
 from headroom.core.plan.card import Card
 from headroom.core.plan.choices import Variant, best_variant, better, choose, variants_of
 from headroom.core.plan.stages import Outcome, Setup, judge, setup_budgets, swap_plans
 from headroom.core.plan.tiers import make_tiers
-from headroom.core.plan.whole import Ask, Plan, make_plan
+from headroom.core.plan.whole import Plan, make_plan
 from headroom.core.plan.words import choice_words, decode_words, loader_words, run_words, swap_words
 from headroom.core.tensorinfo import ModelFile, TensorInfo
 from headroom.core.tiles import Tile

@@ -10,6 +10,7 @@ from headroom.core.component import Component, component_of
 from headroom.core.disk import DISKS, disk_times
 from headroom.core.needs import Models, Run
 from headroom.core.plan.as_json import plan_json, tiers_json
+from headroom.core.plan.ask import Ask
 from headroom.core.plan.assumptions import assumptions
 from headroom.core.plan.card import Card
 from headroom.core.plan.choices import Variant
@@ -17,7 +18,7 @@ from headroom.core.plan.ram import RamPlan
 from headroom.core.plan.ram_words import from_disk_words, switch_words
 from headroom.core.plan.tiers import make_tiers
 from headroom.core.plan.verdict import headline
-from headroom.core.plan.whole import Ask, Plan, make_plan
+from headroom.core.plan.whole import Plan, make_plan
 from headroom.core.plan.words import choice_words, stage_verdict
 from headroom.core.ram_room import Held, Switch, models_room_bytes, switch
 from headroom.core.tensorinfo import ModelFile, TensorInfo

@@ -10,10 +10,11 @@ import pytest
 from headroom.core.component import Component, component
 from headroom.core.largest import FITS
 from headroom.core.needs import Models, Run
+from headroom.core.plan.ask import Ask
 from headroom.core.plan.card import Card
 from headroom.core.plan.stages import judge
 from headroom.core.plan.verdict import headline
-from headroom.core.plan.whole import Ask, Plan, make_plan
+from headroom.core.plan.whole import Plan, make_plan
 from headroom.core.plan.words import choice_words, loader_words
 
 GIB = 2**30

@@ -9,8 +9,9 @@ from headroom.core.budget import Holders, Stage, budget
 from headroom.core.budget_report import BudgetResult, budget_report
 from headroom.core.component import Component, component_of
 from headroom.core.link import Link
-from headroom.core.offload import OtherGpu, Part, plan_offload
+from headroom.core.offload import Part, plan_offload
 from headroom.core.offload_report import OffloadResult, offload_report
+from headroom.core.offload_types import OtherGpu
 from headroom.core.room import Room
 from headroom.core.swap import SwapAsk, Work, plan_swap, swap_exactly
 from headroom.core.swap_report import SwapResult, swap_report

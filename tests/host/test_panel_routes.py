@@ -103,6 +103,24 @@ def test_many_tabs_cost_the_server_one_reading_and_one_making_of_the_answer(
     assert (len(reads), len(made)) == (2, 2), "the next reading is made anew"
 
 
+def test_the_node_that_runs_is_told_to_every_browser(server: ComfyServer):
+    """Only the browser that queued a prompt hears the host's events of it."""
+    prompt = decode("tiny_kl.safetensors", seconds=2.0)
+    running = threading.Thread(target=server.run, args=(prompt,))
+    running.start()
+    seen = set()
+    while running.is_alive():
+        found = server.get("/headroom/snapshot")["running_node"]
+        if found is not None:
+            seen.add((found["id"], found["type"]))
+        time.sleep(0.1)
+    running.join()
+    assert ("tiny_kl.safetensors decode", "VAEDecode") in seen
+    assert seen <= {(name, node["class_type"]) for name, node in prompt.items()}
+    time.sleep(0.6)
+    assert server.get("/headroom/snapshot")["running_node"] is None
+
+
 # ---- what the browser may keep ----
 
 

@@ -81,6 +81,63 @@ def test_the_interval_is_a_setting(panel: PanelPage):
         panel.ui.setting("Headroom.RefreshInterval", 1)
 
 
+COUNT_CLOCKS = """
+  window.clocks = new Set();
+  const [begin, end] = [setInterval, clearInterval];
+  window.setInterval = (run, ms, ...rest) => {
+    const id = begin(run, ms, ...rest);
+    if (new Error().stack.includes("/panel/live.mjs")) window.clocks.add(id);
+    return id;
+  };
+  window.clearInterval = (id) => { window.clocks.delete(id); end(id); };
+"""
+
+
+def test_without_an_answer_no_clock_runs_once_nobody_looks(server: ComfyServer, opened: Callable[[], Frontend]):
+    """The seconds until the next try go down in an open panel, and nowhere else."""
+    window = opened()
+    window.page.add_init_script(COUNT_CLOCKS)
+    window.open(server.url)
+    page = PanelPage(window)
+    window.setting(METER, False)
+    try:
+        page.show(None)
+        page.status = 500
+        page.until(lambda: window.evaluate("window.clocks.size") == 1)
+        assert window.evaluate("window.clocks.size") == 1
+        page.close()
+        window.settle()
+        assert window.evaluate("window.clocks.size") == 0
+        # A question that is on its way when the panel is closed, and fails then.
+        held: list[Any] = []
+        window.page.route(re.compile(r"/headroom/snapshot"), lambda route: held.append(route))
+        page.open()
+        page.until(lambda: bool(held))
+        page.close()
+        held[0].fulfill(status=500, body="{}")
+        window.settle()
+        assert window.evaluate("window.clocks.size") == 0
+    finally:
+        window.setting(METER, True)
+        window.problems.clear()  # the failed requests themselves
+
+
+# ---- runs ----
+
+
+def test_a_blocked_node_does_not_end_the_run(panel: PanelPage, real: dict[str, Any]):
+    """ComfyUI tells of it by an error event, and goes on with the other branches."""
+    panel.show(machine(real, rtx4080(), host={"running": True}))
+    panel.ui.send("execution_start", {"prompt_id": "a", "timestamp": 0})
+    panel.ui.send("executing", "3")
+    blocked = {"prompt_id": "a", "node_id": "2", "node_type": "VAEDecode", "exception_type": "ExecutionBlocked"}
+    panel.ui.send("execution_error", {**blocked, "exception_message": "", "traceback": [], "executed": []})
+    panel.ui.send("progress", {"value": 5, "max": 20, "prompt_id": "a", "node": "3"})
+    panel.until(lambda: panel.status_line()["title"].startswith("Step"))
+    assert panel.status_line()["title"].startswith("Step 5 of 20, ")
+    panel.ui.send("execution_success", {"prompt_id": "a", "timestamp": 0})
+
+
 # ---- the meter ----
 
 

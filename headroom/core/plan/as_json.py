@@ -8,13 +8,14 @@ from ..budget import StageBudget
 from ..component import Component
 from ..largest import Largest
 from ..swap import SwapPlan
+from .ask import Ask, part_names
 from .assumptions import assumptions
 from .choices import Choice, Variant
 from .ram import RamPlan
 from .ram_as_json import offload_json, ram_json, switch_json
 from .stages import Outcome
 from .tiers import Tier, ram_told
-from .whole import Ask, Plan, part_names
+from .whole import Plan
 
 
 def plan_json(plan: Plan) -> dict[str, Any]:

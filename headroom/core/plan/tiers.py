@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 from ..largest import Largest
 from ..units import GIB
+from .ask import Ask
 from .choices import Variant, best_variant
 from .ram import RamPlan
 from .stages import Outcome
-from .whole import Ask, Plan, make_plan
+from .whole import Plan, make_plan
 
 TIERS_GIB = (8, 12, 16, 24)
 #: What guides on the web say, by architecture and size of the card in GiB. Claims: nobody shows a measurement.

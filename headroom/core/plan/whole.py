@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from ..budget import Role, StageBudget
 from ..largest import FITS, Largest, largest
 from ..swap import SwapPlan
-from .ask import Ask as Ask
-from .ask import part_names as part_names
+from .ask import Ask, part_names
 from .choices import Choice, choose
 from .ram import FINDINGS, RamPlan, plan_ram
 from .ram_choices import ram_choices

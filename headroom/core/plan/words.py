@@ -10,9 +10,10 @@ from ..planning_words import gibs, seconds, span
 from ..static_load import LEAST_FREE_BYTES
 from ..swap import SwapPlan
 from ..units import GIB, gib, number, with_unit
+from .ask import Ask
 from .choices import Choice
 from .stages import Outcome
-from .whole import Ask, Plan
+from .whole import Plan
 
 CHOICES = {
     "blocks": "{note}",
